@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks.NAME` prints what the documentation quotes."""

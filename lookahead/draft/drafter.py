@@ -1,0 +1,107 @@
+"""The drafter: reads what is said, proposes what comes next, learns what became of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..index.corpus import Corpus
+from ..options import Options
+from ..tree import Accepted, Draft
+from .candidates import ranked
+from .growth import grow
+
+__all__ = ["Drafter"]
+
+_CHILDREN = 4
+
+
+class Drafter:
+    """Proposes drafts for one sequence, without a model: ``begin`` once, then ``propose`` and ``accept`` in turn.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerBase, optional
+        Lets `begin` take text.
+    **options
+        The fields of `Options`.
+
+    Examples
+    --------
+    >>> drafter = Drafter()
+    >>> drafter.begin([1, 2, 3, 4, 5, 6, 1, 2, 3])
+    >>> drafter.propose(2).tokens.tolist()
+    [4, 5]
+    >>> drafter.accept([4, 5, 9])
+    """
+
+    def __init__(self, tokenizer: Any = None, **options: Any) -> None:
+        self._tokenizer = tokenizer
+        self._options = Options.of(options)
+        self._corpus = Corpus(max_bytes=self._options.max_bytes)
+        self._draft = Draft.empty()
+        self._places = np.empty(0, np.int64)
+        self._pointer = -1
+        self.tree = self._options.tree
+
+    def begin(self, prompt: ArrayLike | str) -> None:
+        """Start a sequence; what was known of an earlier one is forgotten.
+
+        Parameters
+        ----------
+        prompt : int [length] or str
+            The prompt's token ids; or its text, if the drafter has a tokenizer.
+
+        Raises
+        ------
+        ValueError
+            For ids that are no vector of integers from 0 to 2**31 - 1, or for text without a tokenizer.
+        """
+        if isinstance(prompt, str):
+            if self._tokenizer is None:
+                raise ValueError("got text but no tokenizer; pass token ids, or make the Drafter with a tokenizer")
+            prompt = self._tokenizer(prompt)["input_ids"]
+        self._corpus = Corpus(max_bytes=self._options.max_bytes)
+        self._corpus.begin("prompt")
+        self._corpus.extend(prompt)
+        self._corpus.relabel("output")
+        self._draft, self._pointer = Draft.empty(), -1
+
+    def propose(self, budget: int | None = None) -> Draft:
+        """Return the draft that best continues the sequence, of at most `budget` tokens and never more than the option.
+
+        Raises
+        ------
+        ValueError
+            For a negative budget.
+        """
+        size = self._options.budget if budget is None else min(budget, self._options.budget)
+        if size < 0:
+            raise ValueError(f"budget={size} is negative; allowed is 0 (no draft) and above")
+        candidates = ranked(self._corpus, self._pointer)
+        if not size or not len(candidates):
+            self._draft = Draft.empty()
+            return self._draft
+        width, least = _CHILDREN if self.tree else 1, float(self._options.min_probability)
+        self._draft, self._places = grow(self._corpus, candidates, budget=size, width=width, least=least)
+        return self._draft
+
+    def accept(self, accepted: Accepted | ArrayLike) -> None:
+        """Take in what the target emitted since the last draft.
+
+        Parameters
+        ----------
+        accepted : Accepted, or int [m]
+            The tokens that the target really emitted: the accepted ones and its own.
+        """
+        if isinstance(accepted, Accepted):
+            tokens, path = accepted.tokens, accepted.path
+        else:
+            tokens = np.asarray(accepted).tolist()
+            path = self._draft.follow(tokens)
+        if path:
+            self._pointer = int(self._places[path[-1]]) + 1
+        self._corpus.extend(tokens)
+        self._draft = Draft.empty()

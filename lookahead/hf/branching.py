@@ -1,0 +1,76 @@
+"""Can one forward of this model verify a tree? Found out by trying, not by a list of names."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import DynamicCache
+
+from ..tree import Draft
+from ..verify.sequence import Sequence
+from . import names
+from .forward import Target
+
+__all__ = ["takes_trees"]
+
+_known: weakref.WeakKeyDictionary[Any, dict[tuple[str, torch.dtype], bool]] = weakref.WeakKeyDictionary()
+
+
+def takes_trees(model: Any, cache: Any) -> bool:
+    """Tell whether the model's logits over a branching draft are those that it gives each branch alone.
+
+    Costs five forwards over at most five tokens, once per model, attention implementation and dtype. Alibi models,
+    relative position biases and recurrent layers fail the comparison, flash attention takes no such mask.
+    """
+    if model.training or not all(names.is_plain_layer(layer) for layer in cache.layers):
+        return False
+    answers = _known.setdefault(model, {})
+    key = (str(model.config.get_text_config()._attn_implementation), model.dtype)
+    if key not in answers:
+        answers[key] = _try(model)
+    return answers[key]
+
+
+def _try(model: Any) -> bool:
+    """Run the comparison; a model that refuses the mask with an error takes no trees."""
+    try:
+        if names.mask_dtype(model) is None:
+            return False
+        return _logits_agree(model)
+    except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError):
+        return False
+
+
+def _logits_agree(model: Any) -> bool:
+    """Compare a tree's logits with the branches' own; the yardstick is what a chain through the cache differs by."""
+    size = model.get_input_embeddings().weight.shape[0]
+    ids = (torch.arange(6, device=model.device) + size // 2) % size
+    branches = torch.stack([ids[[0, 1, 2, 3, 4]], ids[[0, 1, 2, 5, 5]]])
+    alone = model(input_ids=branches, return_dict=True).logits.float()
+    first, third, second = ids[3:].tolist()
+    tree = Draft(
+        tokens=np.array([first, second, third], dtype=np.int32),
+        parents=np.array([-1, -1, 0], dtype=np.int32),
+        probs=np.ones(3, dtype=np.float32),
+        sources=("probe",) * 3,
+    )
+    noise = _verified(model, ids, Draft.chain([first, third])) - alone[0, 2:5]
+    error = _verified(model, ids, tree) - torch.stack([alone[0, 2], alone[0, 3], alone[1, 3], alone[0, 4]])
+    return float(error.abs().max()) <= 3 * float(noise.abs().max()) + 1e-5 * float(alone.abs().max())
+
+
+def _verified(model: Any, ids: torch.Tensor, draft: Draft) -> torch.Tensor:
+    """Return the logits behind the third of `ids` and behind each node of a draft, two tokens being cached."""
+    kwargs = {
+        names.cache_name(model): DynamicCache(config=model.config.get_text_config()),
+        "position_ids": torch.arange(2, device=ids.device)[None],
+        "attention_mask": None,
+        "use_cache": True,
+    }
+    target, sequence = Target(model, model.generation_config, kwargs), Sequence(ids[None, :2])
+    target.prefill(sequence)
+    sequence.append(int(ids[2]))
+    return target.forward(sequence, draft).float()

@@ -1,0 +1,85 @@
+"""One forward of the target model over the last known token and a draft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..tree import Draft
+from ..verify.attention import position_offsets, tree_mask
+from ..verify.sequence import Sequence
+from . import names
+from .cache import keep_rows
+
+__all__ = ["Target"]
+
+
+class Target:
+    """The model during one generation: its cache, its mask and its positions.
+
+    `prefill` comes first, then `forward` and `keep` in turn; `outputs` are the model's outputs of the last of them.
+    """
+
+    def __init__(self, model: Any, generation_config: Any, model_kwargs: dict[str, Any]) -> None:
+        self._model = model
+        self._generation_config = generation_config
+        self._kwargs = model_kwargs
+        self.cache_name = names.cache_name(model)
+        self._fed = 0
+        self.outputs: Any = None
+
+    @property
+    def cache(self) -> Any:
+        """The model's cache."""
+        return self._kwargs[self.cache_name]
+
+    def prefill(self, sequence: Sequence) -> torch.Tensor:
+        """Run the prompt; return the logits behind its last token, [1, vocabulary]."""
+        self.outputs = names.prefill(self._model, sequence.ids, self._generation_config, self._kwargs)
+        self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, 1)
+        names.activate_past_recording(self.cache)
+        return self._logits(1)
+
+    def forward(self, sequence: Sequence, draft: Draft) -> torch.Tensor:
+        """Run the last known token and the draft; return the logits behind each, [n + 1, vocabulary].
+
+        Draft nodes stand in the cache until `keep` decides over them.
+        """
+        self._fed = len(draft) + 1
+        kwargs = self._extended(draft) if len(draft) else self._kwargs
+        if "logits_to_keep" in kwargs:
+            kwargs["logits_to_keep"] = self._fed
+        inputs = names.prepare_inputs(self._model, sequence.drafted(draft), self._fed, kwargs)
+        self.outputs = self._model(**inputs, return_dict=True)
+        return self._logits(self._fed)
+
+    def keep(self, nodes: list[int]) -> None:
+        """Keep the last known token and these nodes of the draft in the cache, drop the others."""
+        keep_rows(self.cache, self._fed, [0, *(node + 1 for node in nodes)])
+        self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(nodes) + 1)
+
+    def _logits(self, rows: int) -> torch.Tensor:
+        """Return the last rows' logits; the first dimension is the batch of one."""
+        logits: torch.Tensor = self.outputs.logits[0, -rows:]
+        return logits
+
+    def _extended(self, draft: Draft) -> dict[str, Any]:
+        """Return the model's keywords with mask and positions for the draft; a tree brings its own of both."""
+        kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(draft))
+        if not draft.is_chain:
+            self._branch(kwargs, draft)
+        return kwargs
+
+    def _branch(self, kwargs: dict[str, Any], draft: Draft) -> None:
+        """Replace the chain's mask and positions by the tree's."""
+        positions, rows = kwargs["position_ids"], len(draft) + 1
+        offsets = position_offsets(draft).to(positions.device)
+        base = positions[..., -rows : positions.shape[-1] - rows + 1]
+        kwargs["position_ids"] = torch.cat([positions[..., :-rows], base + offsets], dim=-1)
+        past = self.cache.get_seq_length()
+        mask = self._kwargs.get("attention_mask")
+        seen = torch.ones(past, dtype=torch.bool, device=positions.device) if mask is None else mask[0, :past].bool()
+        kind = names.mask_dtype(self._model)
+        assert kind is not None  # a tree was drafted only because this holds
+        kwargs["attention_mask"] = tree_mask(draft, seen, kind)

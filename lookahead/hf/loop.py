@@ -1,0 +1,253 @@
+"""The decoding loop behind ``model.generate(..., custom_generate=Lookahead(tokenizer))``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import torch
+from transformers.generation.stopping_criteria import StoppingCriteriaList, StopStringCriteria
+from transformers.generation.utils import GenerateDecoderOnlyOutput
+
+from ..draft.drafter import Drafter
+from ..options import Options
+from ..stats import MODEL, Stats
+from ..tree import Accepted, Draft
+from ..verify.sequence import Sequence
+from ..verify.walk import Record, Verifier
+from . import names
+from .branching import takes_trees
+from .forward import Target
+from .recording import Recording
+from .refusals import refuse_unsupported
+
+__all__ = ["Lookahead"]
+
+
+class Lookahead:
+    """Model-free speculative decoding for `generate`: the same output in fewer forwards.
+
+    Pass it as ``model.generate(..., custom_generate=Lookahead(tokenizer))``, or call `Lookahead.generate` where the
+    installed `generate` loses arguments on the way to a custom loop (``streamer``, ``stop_strings``). One object
+    serves many calls, also at the same time.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerBase, optional
+        The model's tokenizer; needed for ``stop_strings`` in `Lookahead.generate`.
+    **options
+        The fields of `Options`.
+
+    Attributes
+    ----------
+    stats : Stats
+        What happened in the call that began last.
+    """
+
+    def __init__(self, tokenizer: Any = None, **options: Any) -> None:
+        self.tokenizer = tokenizer
+        self.options = Options.of(options)
+        self.stats = Stats()
+
+    def __call__(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        synced_gpus: bool | None = False,
+        streamer: Any = None,
+        **model_kwargs: Any,
+    ) -> Any:
+        """Decode as the stock methods do; called by `generate`, which prepares the arguments.
+
+        Returns
+        -------
+        int64 [1, length] or GenerateDecoderOnlyOutput
+            As `generate` returns them; the latter carries the call's `Stats` as ``stats``.
+
+        Raises
+        ------
+        ValueError
+            Before any work, for what is not supported (batches, beams, other caches, recurrent models).
+        """
+        cache = model_kwargs.get(names.cache_name(model))
+        refuse_unsupported(model, input_ids, generation_config, synced_gpus, cache)
+        stats = self.stats = Stats()
+        generation = _Generation(self.options, stats, model, input_ids, generation_config, model_kwargs)
+        generation.listen(logits_processor, stopping_criteria, streamer)
+        with torch.no_grad():
+            generation.run()
+        if streamer is not None:
+            streamer.end()
+        return generation.result()
+
+    def generate(
+        self, model: Any, inputs: Any = None, *, streamer: Any = None, tokenizer: Any = None, **kwargs: Any
+    ) -> Any:
+        """Call ``model.generate`` with this loop and with all of its arguments kept.
+
+        Parameters
+        ----------
+        model : PreTrainedModel
+            The target model.
+        inputs : int64 [1, length], optional
+            The prompt, as for ``model.generate``.
+        streamer : BaseStreamer, optional
+            Receives the prompt, then every token once, then `end`.
+        tokenizer : PreTrainedTokenizerBase, optional
+            For ``stop_strings``; the object's own when left out.
+        **kwargs
+            Everything else that ``model.generate`` takes.
+        """
+        if "custom_generate" in kwargs:
+            raise ValueError("custom_generate is set by Lookahead.generate itself; leave it out")
+        criteria = self._stop_strings(model, tokenizer or self.tokenizer, kwargs)
+        if criteria is not None:
+            kwargs["stopping_criteria"] = StoppingCriteriaList([criteria, *(kwargs.get("stopping_criteria") or [])])
+        return model.generate(inputs, streamer=streamer, custom_generate=partial(self, streamer=streamer), **kwargs)
+
+    @staticmethod
+    def _stop_strings(model: Any, tokenizer: Any, kwargs: dict[str, Any]) -> StopStringCriteria | None:
+        """Take the stop strings out of the arguments and return them as a criterion, which survives the way."""
+        config = kwargs.get("generation_config") or model.generation_config
+        strings = kwargs.pop("stop_strings", None) or getattr(config, "stop_strings", None)
+        if not strings:
+            return None
+        if tokenizer is None:
+            raise ValueError("stop_strings need the tokenizer: give it to Lookahead(tokenizer) or to this call")
+        if config.stop_strings is not None:
+            kwargs["stop_strings"] = None
+        return StopStringCriteria(stop_strings=strings, tokenizer=tokenizer)
+
+
+class _Generation:
+    """One call from prompt to result."""
+
+    def __init__(
+        self, options: Options, stats: Stats, model: Any, input_ids: torch.Tensor, config: Any, model_kwargs: Any
+    ) -> None:
+        self._options = options
+        self._stats = stats
+        self._model = model
+        self._config = config
+        self._prompt = _unpadded(input_ids, model_kwargs.get("attention_mask"))
+        self._sequence = Sequence(input_ids)
+        self._target = Target(model, config, model_kwargs)
+        self._drafter = Drafter(**asdict(options))
+        returns = config.return_dict_in_generate
+        self._record = Record(
+            scores=() if returns and config.output_scores else None,
+            logits=() if returns and config.output_logits else None,
+        )
+        self._recording = Recording(
+            bool(returns and config.output_attentions), bool(returns and config.output_hidden_states)
+        )
+
+    def listen(self, processors: Any, criteria: Any, streamer: Any) -> None:
+        """Connect the caller's processors, stopping criteria and streamer."""
+        self._streamer = streamer
+        stops = names.plain_stops(criteria, self._config)
+        self._verifier = Verifier(
+            sequence=self._sequence,
+            processors=processors if len(processors) else None,
+            criteria=criteria if stops is None else None,
+            do_sample=self._config.do_sample,
+            end_tokens=stops[0] if stops else frozenset(),
+            max_length=stops[1] if stops else self._config.max_length,
+            on_token=self._on_token,
+            record=self._record,
+        )
+
+    def run(self) -> None:
+        """Decode: propose, forward and walk, roll back, learn, until the generation ends."""
+        started = time.perf_counter()
+        try:
+            accepted = self._prefill()
+            with names.decoding(self._model):
+                while not accepted.finished:
+                    accepted = self._step()
+        finally:
+            names.deactivate_past_recording(self._target.cache)
+            self._stats.total_seconds = time.perf_counter() - started
+
+    def _prefill(self) -> Accepted:
+        """Run the prompt and emit the first token; the prompt is indexed while an accelerator still computes."""
+        started = time.perf_counter()
+        logits = self._target.prefill(self._sequence)
+        forwarded = time.perf_counter()
+        self._drafter.begin(self._prompt)
+        if not takes_trees(self._model, self._target.cache):
+            self._drafter.tree = False
+        drafted = time.perf_counter()
+        accepted = self._verifier.walk(Draft.empty(), logits)
+        self._recording.prompt(self._target.outputs)
+        self._stats.draft_seconds += drafted - forwarded
+        self._stats.verify_seconds += time.perf_counter() - started - (drafted - forwarded)
+        self._drafter.accept(accepted)
+        self._stats.count(Draft.empty(), accepted)
+        return accepted
+
+    def _step(self) -> Accepted:
+        """Go one draft's way: from the index to what the model makes of it."""
+        started = time.perf_counter()
+        draft = self._drafter.propose(self._room())
+        drafted = time.perf_counter()
+        accepted = self._verify(draft)
+        verified = time.perf_counter()
+        self._drafter.accept(accepted)
+        learnt = time.perf_counter()
+        self._stats.count(draft, accepted)
+        self._stats.draft_seconds += drafted - started + learnt - verified
+        self._stats.verify_seconds += verified - drafted
+        return accepted
+
+    def _room(self) -> int:
+        """Draft tokens that may follow: one token is the model's own, and none may pass the length limit."""
+        room: int = self._config.max_length - len(self._sequence) - 1
+        return room
+
+    def _verify(self, draft: Draft) -> Accepted:
+        """Run and walk a draft; whatever happens, the cache holds only emitted tokens afterwards."""
+        logits, accepted = self._target.forward(self._sequence, draft), Accepted([])
+        try:
+            accepted = self._verifier.walk(draft, logits)
+            rows = [0, *(node + 1 for node in accepted.cached)]
+            windows = names.windows(self._target.cache)
+            self._recording.step(self._target.outputs, len(draft) + 1, rows, windows)
+        finally:
+            self._target.keep(accepted.cached)
+        return accepted
+
+    def _on_token(self, token: int, source: str | None) -> None:
+        """Count an emitted token, then show it to the streamer as `generate` does: int64 [1] on the host."""
+        self._stats.emit(source or MODEL)
+        if self._streamer is not None:
+            self._streamer.put(torch.tensor([token]))
+
+    def result(self) -> Any:
+        """Return what `generate` returns."""
+        if not self._config.return_dict_in_generate:
+            return self._sequence.ids
+        returned: dict[str, Any] = {
+            "sequences": self._sequence.ids,
+            "scores": self._record.scores,
+            "logits": self._record.logits,
+            "attentions": self._recording.attentions,
+            "hidden_states": self._recording.hidden_states,
+            self._target.cache_name: self._target.cache,
+        }
+        output: Any = GenerateDecoderOnlyOutput(**returned)
+        output.stats = self._stats
+        return output
+
+
+def _unpadded(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+    """Return the prompt's ids without padding, int64 [length] on the host."""
+    ids = input_ids[0]
+    if attention_mask is not None and attention_mask.shape == input_ids.shape:
+        ids = ids[attention_mask[0].bool()]
+    return ids.cpu()

@@ -1,0 +1,151 @@
+"""What transformers calls things, release by release: the one place that knows private or changing names.
+
+Checked on 5.4 to 5.24. `tests/hf/test_names.py` fails when the installed release lacks one of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from transformers import DynamicCache, masking_utils
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.generation.configuration_utils import GenerationMode
+from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria, StoppingCriteriaList
+
+__all__ = [
+    "PLAIN_MODES",
+    "activate_past_recording",
+    "cache_name",
+    "crop",
+    "decoding",
+    "deactivate_past_recording",
+    "has_unsynced_peers",
+    "is_croppable",
+    "is_plain_layer",
+    "mask_dtype",
+    "plain_stops",
+    "prefill",
+    "prepare_inputs",
+    "update_kwargs",
+    "windows",
+]
+
+PLAIN_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE)
+
+
+def cache_name(model: Any) -> str:
+    """Return the keyword under which the model takes and returns its cache: ``cache`` since 5.20-odd."""
+    return (
+        "cache" if "cache" in inspect.signature(model.prepare_inputs_for_generation).parameters else "past_key_values"
+    )
+
+
+def prefill(model: Any, ids: torch.Tensor, generation_config: Any, model_kwargs: dict[str, Any]) -> Any:
+    """Run the prompt through the model as `generate` would (continued caches, embeddings, chunks)."""
+    return model._prefill(ids, generation_config, model_kwargs, is_first_iteration=not generation_config.is_assistant)
+
+
+def prepare_inputs(model: Any, ids: torch.Tensor, length: int, model_kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the model's inputs for its last `length` tokens."""
+    inputs: dict[str, Any] = model.prepare_inputs_for_generation(ids, next_sequence_length=length, **model_kwargs)
+    return inputs
+
+
+def update_kwargs(model: Any, outputs: Any, model_kwargs: dict[str, Any], tokens: int) -> dict[str, Any]:
+    """Return `model_kwargs` with mask and positions grown by `tokens`; the given dict stays as it is."""
+    grown: dict[str, Any] = model._update_model_kwargs_for_generation(
+        outputs, dict(model_kwargs), is_encoder_decoder=False, num_new_tokens=tokens
+    )
+    return grown
+
+
+def decoding(model: Any) -> contextlib.AbstractContextManager[Any]:
+    """Return the context in which `generate` runs its decoding steps (mixture-of-experts kernels)."""
+    optimized: contextlib.AbstractContextManager[Any] = model._optimize_model_for_decode()
+    return optimized
+
+
+def is_croppable(cache: Any) -> bool:
+    """Tell whether rejected tokens can be taken off this cache: growing layers, neither quantized nor offloaded."""
+    if not isinstance(cache, DynamicCache) or getattr(cache, "offloading", False):
+        return False
+    rolls_back = [DynamicLayer, DynamicSlidingWindowLayer][: 2 if hasattr(cache, "activate_past_recording") else 1]
+    return all(type(layer) in rolls_back for layer in cache.layers)
+
+
+def is_plain_layer(layer: Any) -> bool:
+    """Tell whether a cache layer holds all keys and values [batch, heads, length, head] and nothing more."""
+    return type(layer) is DynamicLayer
+
+
+def windows(cache: Any) -> list[int | None]:
+    """Return the sliding window of each of the cache's layers, None for a layer that sees everything."""
+    return [layer.sliding_window if layer.is_sliding else None for layer in cache.layers]
+
+
+def activate_past_recording(cache: Any) -> None:
+    """Make sliding windows keep what a rollback needs; to be followed by `crop` after every forward."""
+    if hasattr(cache, "activate_past_recording"):
+        cache.activate_past_recording()
+
+
+def deactivate_past_recording(cache: Any) -> None:
+    """Hand a cache back as plain decoding leaves it."""
+    for layer in cache.layers:
+        if hasattr(layer, "record_past"):
+            layer.record_past = False
+
+
+def crop(cache: Any, tokens: int) -> None:
+    """Take the last `tokens` off the cache; 0 still lets sliding windows shrink, where the release has that."""
+    if tokens or hasattr(cache, "activate_past_recording"):
+        cache.crop(-tokens)
+
+
+def plain_stops(criteria: Any, generation_config: Any) -> tuple[frozenset[int], int] | None:
+    """Return (end tokens, length limit) when these two are all that stops the generation, else None."""
+    if type(criteria) is not StoppingCriteriaList:
+        return None
+    if any(type(criterion) not in (EosTokenCriteria, MaxLengthCriteria) for criterion in criteria):
+        return None
+    ends = [c.eos_token_id.flatten().tolist() for c in criteria if isinstance(c, EosTokenCriteria)]
+    lengths = [c.max_length for c in criteria if isinstance(c, MaxLengthCriteria)]
+    return frozenset(token for tokens in ends for token in tokens), min([generation_config.max_length, *lengths])
+
+
+def mask_dtype(model: Any) -> torch.dtype | None:
+    """Return the type of the dense 4D mask that the model's attention takes, or None when it takes no such mask.
+
+    Asks the implementation's own mask builder: sdpa builds booleans, eager floats, flash attention keeps the 2D mask
+    and flex attention builds blocks.
+    """
+    config = model.config.get_text_config()
+    embeds = torch.empty(1, 2, 0, dtype=model.dtype, device=model.device)
+    given: Mapping[str, Any] = {
+        "config": config,
+        "inputs_embeds": embeds,
+        "input_embeds": embeds,
+        "attention_mask": torch.tensor([[0, 1]], device=model.device),
+        "cache_position": torch.arange(2, device=model.device),
+        "past_key_values": None,
+        "cache": None,
+    }
+    accepted = inspect.signature(masking_utils.create_causal_mask).parameters
+    mask = masking_utils.create_causal_mask(**{name: value for name, value in given.items() if name in accepted})
+    return mask.dtype if isinstance(mask, torch.Tensor) and mask.ndim == 4 else None
+
+
+def has_unsynced_peers(model: Any) -> bool:
+    """Tell whether other processes wait for this one's every forward (FSDP, DeepSpeed ZeRO 3)."""
+    from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
+    from transformers.integrations.fsdp import is_fsdp_managed_module
+
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
+        return False
+    shards: Any = is_deepspeed_zero3_enabled
+    return bool(shards() or is_fsdp_managed_module(model))

@@ -1,0 +1,1 @@
+"""The index: one token stream, what its end matches, and where its passages came from."""

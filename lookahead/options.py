@@ -1,0 +1,63 @@
+"""Everything that can be set, each field checked once, here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+__all__ = ["Options"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of drafting; the defaults ask for no tuning.
+
+    Attributes
+    ----------
+    budget : int
+        Most tokens drafted in one step, 0 to 4096 (0 drafts nothing: plain decoding through the same loop).
+    min_probability : float
+        A token is drafted only where it is estimated to be accepted with at least this probability; above 0, at most 1.
+    tree : bool
+        Draft several branches where one forward of the model can verify them; False drafts chains only.
+    max_bytes : int or None
+        Cap on the memory of the index, in bytes; beyond it the oldest tokens are forgotten. None sets no cap.
+
+    Raises
+    ------
+    ValueError
+        When a value is out of its range.
+    TypeError
+        When a value is of another type.
+    """
+
+    budget: int = 64
+    min_probability: float = 0.1
+    tree: bool = True
+    max_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        _require("budget", self.budget, int, lambda value: 0 <= value <= 4096, "an int from 0 to 4096")
+        _require("min_probability", self.min_probability, float, lambda value: 0 < value <= 1, "above 0 and at most 1")
+        _require("tree", self.tree, bool, lambda value: True, "True or False")
+        if self.max_bytes is not None:
+            _require("max_bytes", self.max_bytes, int, lambda value: value > 0, "a positive int, or None for no cap")
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Options:
+        """Build options from keywords, and name the known ones when a keyword is unknown."""
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise TypeError(f"unknown option {', '.join(unknown)}; the options are {', '.join(known)}")
+        return cls(**given)
+
+
+def _require(name: str, value: Any, kind: type, in_range: Any, allowed: str) -> None:
+    """Raise when an option has the wrong type (an int serves as a float, a bool as nothing else) or is out of range."""
+    kinds = (int, float) if kind is float else kind
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError(f"{name}={value!r} is of type {type(value).__name__}; allowed is {allowed}")
+    if not in_range(value):
+        raise ValueError(f"{name}={value!r} is out of range; allowed is {allowed}")

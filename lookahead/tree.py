@@ -1,0 +1,148 @@
+"""The two nouns that travel between the rooms: a `Draft` goes forward to the model, an `Accepted` comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Accepted", "Draft"]
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """Proposed tokens as a tree; a chain is a tree with one branch.
+
+    A parent stands before its children and siblings carry different tokens, so a target token chooses at most one
+    child. Draws on the layout that Arctic's suffix decoding uses for its drafts (tokens, parents, probs).
+
+    Attributes
+    ----------
+    tokens : int32 [n]
+        The proposed token ids.
+    parents : int32 [n]
+        Index of each node's parent in the draft, -1 for a child of the last known token.
+    probs : float32 [n]
+        Estimated probability, given the context, that the target accepts the node (and so its whole path).
+    sources : tuple of str, length n
+        Where each token was copied from: ``"prompt"``, ``"output"``, ...
+    """
+
+    tokens: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    probs: NDArray[np.float32]
+    sources: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse arrays of different lengths."""
+        sizes = {len(self.tokens), len(self.parents), len(self.probs), len(self.sources)}
+        if len(sizes) != 1:
+            raise ValueError(
+                f"a Draft needs tokens, parents, probs and sources of one length, got {len(self.tokens)}, "
+                f"{len(self.parents)}, {len(self.probs)} and {len(self.sources)}"
+            )
+
+    @classmethod
+    def empty(cls) -> Draft:
+        """Return the draft that proposes nothing."""
+        return _EMPTY
+
+    @classmethod
+    def chain(cls, tokens: ArrayLike, probs: ArrayLike | None = None, source: str = "prompt") -> Draft:
+        """Return a draft of one branch.
+
+        Parameters
+        ----------
+        tokens : int [n]
+            The proposed token ids, in order.
+        probs : float [n], optional
+            Probability that the node is accepted; 1 when left out.
+        source : str
+            Where the tokens were copied from.
+        """
+        ids = np.asarray(tokens, dtype=np.int32)
+        chances = np.ones(len(ids)) if probs is None else probs
+        return cls(
+            tokens=ids,
+            parents=np.arange(-1, len(ids) - 1, dtype=np.int32),
+            probs=np.asarray(chances, dtype=np.float32),
+            sources=(source,) * len(ids),
+        )
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.tokens)
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether every node is the child of the node before it."""
+        return bool((self.parents == np.arange(-1, len(self) - 1)).all())
+
+    @property
+    def depths(self) -> NDArray[np.int32]:
+        """Number of ancestors of each node plus one, int32 [n]: 1 for a child of the last known token."""
+        depths = np.ones(len(self), dtype=np.int32)
+        for node, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                depths[node] = depths[parent] + 1
+        return depths
+
+    @property
+    def ancestors(self) -> NDArray[np.bool_]:
+        """Which nodes each node sees, bool [n, n]: itself and the nodes on the way to the root."""
+        seen = np.eye(len(self), dtype=np.bool_)
+        for node, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                seen[node] |= seen[parent]
+        return seen
+
+    def children(self) -> list[dict[int, int]]:
+        """Return for the root (entry 0) and each node i (entry i + 1) its children as ``{token: node}``."""
+        table: list[dict[int, int]] = [{} for _ in range(len(self) + 1)]
+        for node, (token, parent) in enumerate(zip(self.tokens.tolist(), self.parents.tolist(), strict=True)):
+            table[parent + 1][token] = node
+        return table
+
+    def follow(self, tokens: list[int]) -> list[int]:
+        """Return the nodes that `tokens` walk through, from the root until the first token that is no child."""
+        children, path = self.children(), list[int]()
+        for token in tokens:
+            node = children[path[-1] + 1 if path else 0].get(token)
+            if node is None:
+                break
+            path.append(node)
+        return path
+
+    def truncate(self, budget: int) -> Draft:
+        """Return the draft's first `budget` nodes, itself a valid draft since parents stand before children."""
+        if budget >= len(self):
+            return self
+        return Draft(self.tokens[:budget], self.parents[:budget], self.probs[:budget], self.sources[:budget])
+
+
+_EMPTY = Draft.chain([])
+
+
+@dataclass(frozen=True, eq=False)
+class Accepted:
+    """What became of a draft.
+
+    Attributes
+    ----------
+    tokens : list of int
+        The tokens that the target emitted in this step: the accepted ones, then usually one of its own (the bonus).
+    path : list of int
+        The accepted nodes of the draft, from the root down; ``tokens[:len(path)]`` are their tokens.
+    finished : bool
+        Whether the last of `tokens` ended the generation.
+    """
+
+    tokens: list[int]
+    path: list[int] = field(default_factory=list)
+    finished: bool = False
+
+    @property
+    def cached(self) -> list[int]:
+        """The nodes whose keys and values stay: all tokens but the last, which is fed with the next draft."""
+        return self.path[: len(self.tokens) - 1]

@@ -1,0 +1,34 @@
+"""The rule at one node: which token the target emits there.
+
+Let p be the target's distribution and x a token that the draft proposes. Modified rejection sampling (Leviathan et al.,
+arXiv 2211.17192; Chen et al., arXiv 2302.01318) accepts x with probability min(1, p(x) / q(x)) and otherwise draws from
+the residual (p - q)+. A copied token is certain of itself: q is a point mass, so x is accepted with p(x), else the
+token comes from p without x. Drawing ONE token from p and keeping it is exactly that, for one child and for many: a
+child is accepted with its own p, and if the drawn token is no child it is distributed as p without the children. Since
+the draw is the one that plain decoding makes, a seed gives the tokens that it would have given.
+"""
+
+from __future__ import annotations
+
+import torch
+
+__all__ = ["choose"]
+
+
+def choose(scores: torch.Tensor, do_sample: bool) -> torch.Tensor:
+    """Choose the next token as plain decoding does.
+
+    Parameters
+    ----------
+    scores : float32 [1, vocabulary]
+        Processed logits.
+    do_sample : bool
+        Draw once from softmax(scores) with torch's global generator; otherwise take the first maximum.
+
+    Returns
+    -------
+    int64 [1]
+    """
+    if not do_sample:
+        return torch.argmax(scores, dim=-1)
+    return torch.multinomial(torch.softmax(scores, dim=-1), num_samples=1).squeeze(1)

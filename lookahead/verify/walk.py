@@ -1,0 +1,129 @@
+"""From the root of a draft to the first token that it did not foresee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from ..tree import Accepted, Draft
+from .acceptance import choose
+from .sequence import Sequence
+
+__all__ = ["Record", "Verifier"]
+
+Processors = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Criteria = Callable[[torch.Tensor, "tuple[torch.Tensor, ...] | None"], torch.Tensor]
+
+
+@dataclass
+class Record:
+    """Per-token tensors that the caller wants back, float32 [1, vocabulary] each; None where not asked for."""
+
+    scores: tuple[torch.Tensor, ...] | None = None
+    logits: tuple[torch.Tensor, ...] | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is recorded."""
+        return self.scores is not None or self.logits is not None
+
+    def add(self, scores: torch.Tensor, logits: torch.Tensor) -> None:
+        """Keep what was asked for."""
+        if self.scores is not None:
+            self.scores += (scores,)
+        if self.logits is not None:
+            self.logits += (logits,)
+
+
+@dataclass
+class Verifier:
+    """Walks each draft as plain decoding would have gone, token by token, and grows the sequence.
+
+    Processors, stopping criteria and `on_token` see exactly the calls, in the order, that plain decoding makes: a
+    position is looked at only after everything before it was accepted, and never twice. That is what keeps stateful
+    processors right and makes a seed give the same tokens.
+
+    Attributes
+    ----------
+    sequence : Sequence
+        The known tokens; grown by every emitted one.
+    processors : callable or None
+        ``processors(ids, logits) -> scores``; None when there is none, and scores are the logits.
+    criteria : callable or None
+        ``criteria(ids, scores) -> bool [1]``; None when only `end_tokens` and `max_length` stop the generation.
+    do_sample : bool
+        Draw from the distribution rather than take its maximum.
+    end_tokens : frozenset of int
+        Tokens that end the generation; used only without `criteria`.
+    max_length : int
+        Length at which the generation ends; used only without `criteria`.
+    on_token : callable
+        ``on_token(token, source)``, called once per emitted token; source is None for a token that was not drafted.
+    record : Record
+        Keeps scores and logits if they are wanted.
+    """
+
+    sequence: Sequence
+    processors: Processors | None
+    criteria: Criteria | None
+    do_sample: bool
+    end_tokens: frozenset[int]
+    max_length: int
+    on_token: Callable[[int, str | None], None]
+    record: Record = field(default_factory=Record)
+
+    def walk(self, draft: Draft, logits: torch.Tensor) -> Accepted:
+        """Emit tokens while the draft foresaw them, then the one that it did not.
+
+        Parameters
+        ----------
+        draft : Draft
+            n proposed tokens.
+        logits : float [n + 1, vocabulary]
+            The target's logits behind the last known token (row 0) and behind node i (row i + 1).
+        """
+        pick = self._maxima(logits) if self._is_plain_greedy else None
+        children = draft.children()
+        tokens, path, row = list[int](), list[int](), 0
+        while True:
+            token = pick[row] if pick is not None else self._choose(logits[row : row + 1])
+            child = children[row].get(token)
+            finished = self._emit(token, None if child is None else draft.sources[child])
+            tokens.append(token)
+            if child is not None:
+                path.append(child)
+            if finished or child is None:
+                return Accepted(tokens, path, finished)
+            row = child + 1
+
+    @property
+    def _is_plain_greedy(self) -> bool:
+        """Whether the tokens are the maxima of the logits, which one call finds for all nodes at once."""
+        return self.processors is None and not self.do_sample and not self.record.wanted
+
+    @staticmethod
+    def _maxima(logits: torch.Tensor) -> list[int]:
+        """Return every row's maximum, judged in float32 as plain decoding does: wider types may tie there."""
+        narrowed = logits.float() if logits.dtype == torch.float64 else logits
+        maxima: list[int] = narrowed.argmax(dim=-1).tolist()
+        return maxima
+
+    def _choose(self, logits: torch.Tensor) -> int:
+        """Process the logits of one row, float [1, vocabulary], and choose."""
+        ids = self.sequence.ids
+        copied = logits.to(copy=True, dtype=torch.float32, device=ids.device)
+        scores = copied if self.processors is None else self.processors(ids, copied)
+        self.record.add(scores, copied)
+        return int(choose(scores, self.do_sample))
+
+    def _emit(self, token: int, source: str | None) -> bool:
+        """Append the token, ask whether the generation ends with it, and tell who listens."""
+        self.sequence.append(token)
+        if self.criteria is None:
+            finished = token in self.end_tokens or len(self.sequence) >= self.max_length
+        else:
+            finished = bool(self.criteria(self.sequence.ids, self.record.scores))
+        self.on_token(token, source)
+        return finished

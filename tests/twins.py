@@ -1,0 +1,208 @@
+"""Slow, obvious twins of all kernels, under the same names: what each must give, written for the eye.
+
+A stream is a list of token ids with -1 for a border. A tree is {node: {"start", "depth", "link", "children"}}, its
+children a list of (token, child), the newest first; the leaf of the suffix that begins at i is the child ~i.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Stream = list[int]
+Row = tuple[int, int, int]
+Tree = dict[int, dict[str, Any]]
+Strings = dict[tuple[Any, ...], dict[Any, Any]]
+
+
+# ---- lookahead/index/text_kernels.py ----
+
+
+def common_suffix(stream: Stream, position: int, end: int, limit: int) -> int:
+    length = 0
+    while length < min(limit, position) and stream[position - 1 - length] == stream[end - 1 - length] >= 0:
+        length += 1
+    return length
+
+
+def nearest(stream: Stream, position: int, begin: int, stop: int) -> tuple[int, int]:
+    end = len(stream)
+    places = [place for place in range(max(begin, 1), min(stop, end)) if stream[place] >= 0]
+    found = [(common_suffix(stream, place, end, 32), -abs(place - position), -place) for place in places]
+    length, _, place = max(found, default=(0, 0, 1))
+    return (-place, length) if length else (-1, 0)
+
+
+def continuation(stream: Stream, position: int, length: int) -> Stream:
+    longer = list(stream)
+    for at in range(position, position + length):
+        if longer[at] < 0:
+            return longer[position:at]
+        longer.append(longer[at])
+    return (stream + longer[len(stream) :])[position : position + length]
+
+
+# ---- lookahead/index/suffix_tree_kernels.py: tables ----
+
+
+def slot_of(node: int, key: int, size: int) -> int:
+    mixed = (node * 2654435761) ^ (key * 2246822519)
+    mixed = ((mixed ^ (mixed >> 29)) % 2**32) * 739982445
+    return (mixed ^ (mixed >> 31)) % 2**32 * size // 2**32
+
+
+def child_of(tree: Tree, node: int, token: int) -> int:
+    return dict(tree[node]["children"]).get(token, 0)
+
+
+def replace_child(tree: Tree, node: int, token: int, child: int) -> None:
+    tree[node]["children"] = [(t, child if t == token else c) for t, c in tree[node]["children"]]
+
+
+def put_edge(taken: list[bool], home: int) -> int:
+    """First free slot from `home` on, around the end."""
+    size = len(taken)
+    return next(slot % size for slot in range(home, home + size) if not taken[slot % size])
+
+
+def rehash(tree: Tree) -> Tree:
+    """A larger table changes nothing that can be seen."""
+    return tree
+
+
+# ---- Construction ----
+
+
+def start_of(tree: Tree, child: int) -> int:
+    return ~child if child < 0 else tree[child]["start"]
+
+
+def descend(stream: Stream, tree: Tree, begin: int, length: int) -> tuple[int, int]:
+    """Deepest node whose string begins stream[begin:begin + length], and its child towards the end of that."""
+    strings = {node: stream[row["start"] : row["start"] + row["depth"]] for node, row in tree.items()}
+    string = stream[begin : begin + length]
+    node = max((n for n in tree if strings[n] == string[: len(strings[n])]), key=lambda n: len(strings[n]))
+    rest = string[len(strings[node]) :]
+    return node, child_of(tree, node, rest[0]) if rest else 0
+
+
+def hang_leaf(tree: Tree, node: int, token: int, leaf: int) -> None:
+    tree[node]["start"] = leaf
+    tree[node]["children"].insert(0, (token, ~leaf))
+
+
+def split(stream: Stream, tree: Tree, above: int, below: int, depth: int, token: int, leaf: int) -> None:
+    middle = len(tree)
+    old_token = stream[start_of(tree, below) + depth]
+    tree[middle] = {"start": leaf, "depth": depth, "link": 0, "children": [(token, ~leaf), (old_token, below)]}
+    tree[above]["children"] = [(t, middle if c == below else c) for t, c in tree[above]["children"]]
+
+
+def set_link(tree: Tree, unlinked: int, target: int) -> None:
+    if unlinked:
+        tree[unlinked]["link"] = target
+
+
+def step(stream: Stream, token: int) -> Strings:
+    """All branching strings of the stream after one more token: {string: {next token: leaves below}}.
+
+    A suffix is a leaf when it begins before the longest match, and not with a border. It runs to the end of its
+    document, whose border is another token for each suffix.
+    """
+    stream = [*stream, token]
+    leaves = [i for i in range(len(stream) - match_length(stream)) if stream[i] >= 0]
+    strings: Strings = {(): {}}
+    for i in leaves:
+        stop = next((k for k in range(i, len(stream)) if stream[k] < 0), len(stream))
+        word = (*stream[i:stop], ("border", i))
+        for depth in range(len(word)):
+            strings.setdefault(word[:depth], {}).setdefault(word[depth], set()).add(i)
+    return {string: after for string, after in strings.items() if len(after) > 1 or not string}
+
+
+def extend(stream: Stream, tokens: Stream) -> Strings:
+    """As `step` by `step`."""
+    return step([*stream, *tokens[:-1]], tokens[-1])
+
+
+# ---- Queries ----
+
+
+def children_into(tree: Tree, node: int, room: int, least: int) -> list[int]:
+    """Newest first; where room is short the two oldest take precedence."""
+    *newer, second, first = [None, None, *tree[node]["children"]][-max(2, len(tree[node]["children"])) :]
+    chain = [pair for pair in newer if pair[0] >= least][: room - 2]
+    return [pair[1] for pair in [*chain, second, first] if pair and pair[0] >= least]
+
+
+def match_length(stream: Stream) -> int:
+    end = len(stream)
+    return max((common_suffix(stream, place, end, end) for place in range(end)), default=0)
+
+
+def match(stream: Stream) -> list[int]:
+    """All places that may be named: after the longest repeated suffix, with a token if there is any; [-1] for none."""
+    end, longest = len(stream), match_length(stream)
+    places = [place for place in range(end) if longest and common_suffix(stream, place, end, longest) == longest]
+    return [place for place in places if stream[place] >= 0] or places or [-1]
+
+
+def occurrences(tree: Tree, child: int) -> set[int]:
+    """All leaves below."""
+    if child < 0:
+        return {~child}
+    return {leaf for _, below in tree[child]["children"] for leaf in occurrences(tree, below)}
+
+
+def newest_first(starts: Stream, per_token: int) -> Stream:
+    return sorted(starts, reverse=True)[:per_token]
+
+
+def place_group(groups: list[list[Row]], group: list[Row], limit: int) -> list[Row]:
+    rows = [row for rows in sorted([*groups, group], reverse=True) for row in rows]
+    return rows[:limit]
+
+
+def is_new(seen: Stream, token: int) -> bool:
+    return token not in seen
+
+
+def list_level(stream: Stream, length: int, longest: int, per_token: int, seen: Stream) -> list[Row]:
+    """Rows (position, match length, count) of one suffix, from what begins before the longest match."""
+    end = len(stream)
+    places = [p for p in range(length, end - longest + length) if common_suffix(stream, p, end, length) == length]
+    groups: dict[int, list[int]] = {}
+    for place in places:
+        if stream[place] >= 0 and is_new(seen, stream[place]):
+            groups.setdefault(stream[place], []).append(place)
+    newest = [[(p, length, min(32, len(g))) for p in newest_first(g, per_token)] for g in groups.values()]
+    return [row for rows in sorted(newest, reverse=True) for row in rows]
+
+
+def candidates(stream: Stream, limit: int, per_token: int, stepwise: int = 24) -> list[Row]:
+    longest = match_length(stream)
+    rows: list[Row] = []
+    for length in [longest, *range(min(stepwise, longest - 1), 0, -1)] if longest else []:
+        rows += list_level(stream, length, longest, per_token, [stream[p] for p, _, _ in rows])
+    return rows[:limit]
+
+
+# ---- From tables to a tree, by reading them from end to end ----
+
+
+def tree_of(nodes: np.ndarray, used: int, edges: np.ndarray) -> Tree:
+    tree: Tree = {}
+    for number in range(used):
+        row = {field: int(nodes[number][field]) for field in nodes.dtype.names}
+        children = [(row["token_0"], row["child_0"]), (row["token_1"], row["child_1"])]
+        children = [pair for pair in children if pair[1]]
+        chain = []
+        slot = row["more"]
+        while slot >= 0:
+            assert edges[slot]["node"] == number
+            chain.append((int(edges[slot]["token"]), int(edges[slot]["child"])))
+            slot = int(edges[slot]["older"])
+        tree[number] = {key: row[key] for key in ("start", "depth", "link")}
+        tree[number]["children"] = [*chain, *reversed(children)]
+    return tree
