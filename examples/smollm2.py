@@ -62,10 +62,16 @@ def convert(target: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def load() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return the model in float32 on the CPU and its tokenizer; the first call converts, later ones take a second."""
+def load_tokenizer() -> PreTrainedTokenizerBase:
+    """Return the tokenizer alone; the first call converts the model too."""
     folder = cache_folder()
     if not folder.is_dir():
         convert(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    return model.eval(), AutoTokenizer.from_pretrained(folder)
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def load() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Return the model in float32 on the CPU and its tokenizer; the first call converts, later ones take a second."""
+    tokenizer = load_tokenizer()
+    model = AutoModelForCausalLM.from_pretrained(cache_folder(), dtype=torch.float32)
+    return model.eval(), tokenizer

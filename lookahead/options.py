@@ -21,7 +21,8 @@ class Options:
     tree : bool
         Draft several branches where one forward of the model can verify them; False drafts chains only.
     max_bytes : int or None
-        Cap on the memory of the index, in bytes; beyond it the oldest tokens are forgotten. None sets no cap.
+        Cap on the memory of the index, in bytes, 65,536 and above; beyond it the oldest tokens are forgotten. None
+        sets no cap.
 
     Raises
     ------
@@ -42,7 +43,8 @@ class Options:
         _require("min_probability", self.min_probability, float, lambda value: 0 < value <= 1, "above 0 and at most 1")
         _require("tree", self.tree, bool, lambda value: True, "True or False")
         if self.max_bytes is not None:
-            _require("max_bytes", self.max_bytes, int, lambda value: value > 0, "a positive int, or None for no cap")
+            allowed = "an int of 65536 and above, or None for no cap"
+            _require("max_bytes", self.max_bytes, int, lambda value: value >= 65536, allowed)
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Options:

@@ -13,6 +13,7 @@ from transformers import DynamicCache, GenerationConfig, LogitsProcessor, Stoppi
 from transformers.generation.streamers import BaseStreamer
 
 from lookahead import Lookahead, Stats
+from lookahead.hf.names import cache_name
 from tests.models import KINDS, VOCABULARY, prompt, tiny
 
 
@@ -234,14 +235,14 @@ def test_a_streamer_that_raises_ends_the_generation_and_leaves_the_cache_usable(
     model, cache = tiny(), DynamicCache(config=tiny().config)
     lookahead = Lookahead()
     with pytest.raises(ConnectionError):
-        lookahead.generate(model, prompt(), max_new_tokens=60, streamer=Hangup(), cache=cache)
+        lookahead.generate(model, prompt(), max_new_tokens=60, streamer=Hangup(), **{cache_name(model): cache})
     known = model.generate(prompt(), max_new_tokens=19)
     vanilla = model.generate(known, max_new_tokens=10)
     assert cache.get_seq_length() < known.shape[1]
-    assert torch.equal(model.generate(known, max_new_tokens=10, cache=cache), vanilla)
+    assert torch.equal(model.generate(known, max_new_tokens=10, **{cache_name(model): cache}), vanilla)
 
 
-@pytest.mark.parametrize("kind", ["llama", "mistral", "gemma3"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "mistral", "gemma3")])
 @pytest.mark.parametrize("settings", [{}, SAMPLING], ids=str)
 def test_everything_returned_on_request(kind: str, settings: dict[str, Any]) -> None:
     wanted = {
@@ -257,8 +258,9 @@ def test_everything_returned_on_request(kind: str, settings: dict[str, Any]) -> 
     assert torch.equal(vanilla.sequences, ours.sequences)
     for name in ("scores", "logits", "attentions", "hidden_states"):
         close(getattr(vanilla, name), getattr(ours, name), name)
-    assert ours.cache.get_seq_length() == vanilla.cache.get_seq_length() == ours.sequences.shape[1] - 1
-    for left, right in zip(vanilla.cache.layers, ours.cache.layers, strict=True):
+    caches = [output[cache_name(tiny())] for output in (vanilla, ours)]
+    assert [cache.get_seq_length() for cache in caches] == [ours.sequences.shape[1] - 1] * 2
+    for left, right in zip(*(cache.layers for cache in caches), strict=True):
         close(left.keys, right.keys, "keys")
         close(left.values, right.values, "values")
     assert isinstance(ours.stats, Stats) and ours.stats is lookahead.stats
@@ -282,16 +284,17 @@ def test_what_was_not_asked_for_is_not_returned() -> None:
     assert ours.keys() == vanilla.keys()
 
 
-@pytest.mark.parametrize("kind", ["llama", "mistral"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "mistral")])
 def test_a_cache_is_continued_and_handed_back_in_order(kind: str) -> None:
     model, ids = tiny(kind), prompt(50)
     first = DynamicCache(config=model.config), DynamicCache(config=model.config)
     results = []
     for cache, custom in zip(first, (None, Lookahead()), strict=True):
-        known = model.generate(ids, max_new_tokens=20, cache=cache, custom_generate=custom)
+        kwargs: dict[str, Any] = {"max_new_tokens": 20, cache_name(model): cache, "custom_generate": custom}
+        known = model.generate(ids, **kwargs)
         assert cache.get_seq_length() == known.shape[1] - 1
         longer = torch.cat([known, prompt(13, seed=5)], dim=1)
-        results.append(model.generate(longer, max_new_tokens=20, cache=cache, custom_generate=custom))
+        results.append(model.generate(longer, **kwargs))
         assert not any(getattr(layer, "record_past", False) for layer in cache.layers)
     assert torch.equal(*results)
 

@@ -12,6 +12,8 @@ import numpy as np
 
 Stream = list[int]
 Row = tuple[int, int, int]
+Pair = tuple[int, int]
+Grown = tuple[int, int, float, int, int]
 Tree = dict[int, dict[str, Any]]
 Strings = dict[tuple[Any, ...], dict[Any, Any]]
 
@@ -206,3 +208,56 @@ def tree_of(nodes: np.ndarray, used: int, edges: np.ndarray) -> Tree:
         tree[number] = {key: row[key] for key in ("start", "depth", "link")}
         tree[number]["children"] = [*chain, *reversed(children)]
     return tree
+
+
+# ---- lookahead/draft/growth_kernels.py ----
+
+
+def place_of(length: int, position: int, depth: int) -> int:
+    """Walk on token by token; a step over the end goes back to where the copy began."""
+    place = position
+    for _ in range(depth):
+        place = place + 1 if place + 1 < length else position
+    return place
+
+
+def divide(
+    stream: Stream, places: list[Pair], group: list[int], depth: int, prob: float, tables: Any, width: int
+) -> list[tuple[list[int], float]]:
+    """Groups by the token `depth` after each place, each with its path probability: [(numbers of places, prob)].
+
+    `places` are (position, match length); `group` holds the numbers of those that share the path so far.
+    """
+    by_token: dict[int, list[int]] = {}
+    for one in group:
+        by_token.setdefault(stream[place_of(len(stream), places[one][0], depth)], []).append(one)
+    by_token.pop(-1, None)
+    groups = list(by_token.values())[:width]
+    lengths = [min(64, places[one][1] + depth) for one, *_ in groups]
+    first, later = tables
+    chances = [first[min(rank, 3)][lengths[rank]][max(lengths[: rank + 1])] for rank in range(len(groups))]
+    if depth > 0 and groups:
+        chances[0] = later[lengths[0]]
+    return [(one, prob * float(chance)) for one, chance in zip(groups, chances, strict=True)]
+
+
+def grow(stream: Stream, places: list[Pair], tables: Any, budget: int, width: int, least: float) -> list[Grown]:
+    """Nodes (token, parent, prob, number of the place, position): again and again the likeliest of all that may come.
+
+    Among equally likely ones the place of the lower number comes first.
+    """
+    nodes: list[Grown] = []
+    frontier = [
+        (group, prob, 0, -1) for group, prob in divide(stream, places, [*range(len(places))], 0, 1, tables, width)
+    ]
+    while frontier and len(nodes) < budget:
+        chosen = min(frontier, key=lambda row: (-row[1], row[0][0]))
+        group, prob, depth, parent = chosen
+        if prob < least:
+            break
+        frontier.remove(chosen)
+        position = place_of(len(stream), places[group[0]][0], depth)
+        parts = divide(stream, places, group, depth + 1, prob, tables, width)
+        frontier += [(part, chance, depth + 1, len(nodes)) for part, chance in parts]
+        nodes.append((stream[position], parent, prob, group[0], position))
+    return nodes

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..index.corpus import Corpus
+from ..index.suffix_tree import token_array
 from ..options import Options
 from ..tree import Accepted, Draft
 from .candidates import ranked
@@ -63,11 +64,11 @@ class Drafter:
             if self._tokenizer is None:
                 raise ValueError("got text but no tokenizer; pass token ids, or make the Drafter with a tokenizer")
             prompt = self._tokenizer(prompt)["input_ids"]
-        self._corpus = Corpus(max_bytes=self._options.max_bytes)
-        self._corpus.begin("prompt")
-        self._corpus.extend(prompt)
-        self._corpus.relabel("output")
-        self._draft, self._pointer = Draft.empty(), -1
+        corpus = Corpus(max_bytes=self._options.max_bytes)
+        corpus.begin("prompt")
+        corpus.extend(prompt)
+        corpus.relabel("output")
+        self._corpus, self._draft, self._pointer = corpus, Draft.empty(), -1
 
     def propose(self, budget: int | None = None) -> Draft:
         """Return the draft that best continues the sequence, of at most `budget` tokens and never more than the option.
@@ -95,13 +96,20 @@ class Drafter:
         ----------
         accepted : Accepted, or int [m]
             The tokens that the target really emitted: the accepted ones and its own.
+
+        Raises
+        ------
+        ValueError
+            For ids that are no vector of integers from 0 to 2**31 - 1.
+        RuntimeError
+            Before the first `begin`.
         """
         if isinstance(accepted, Accepted):
             tokens, path = accepted.tokens, accepted.path
         else:
-            tokens = np.asarray(accepted).tolist()
+            tokens = token_array(accepted).tolist()
             path = self._draft.follow(tokens)
+        self._corpus.extend(tokens)
         if path:
             self._pointer = int(self._places[path[-1]]) + 1
-        self._corpus.extend(tokens)
         self._draft = Draft.empty()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import kernel
+
+Number: TypeAlias = int | np.int64
 
 NODE = np.dtype(
     [("token", np.int32), ("parent", np.int32), ("prob", np.float32), ("candidate", np.int32), ("place", np.int64)]
@@ -17,7 +21,7 @@ UNDIVIDED = -2  # leader of all candidates at the root
 
 
 @kernel
-def place_of(length: int, position: int, depth: int) -> int:
+def place_of(length: int, position: int, depth: Number) -> Number:
     """Place `depth` tokens after `position`; a copy that meets the end of the text repeats itself, as in LZ77."""
     place = position + depth
     return place if place < length else position + depth % (length - position)
@@ -29,7 +33,7 @@ def divide(
     candidates: NDArray[np.void],
     groups: NDArray[np.void],
     tables: tuple[NDArray[np.float32], NDArray[np.float32]],
-    path: tuple[int, int, float],
+    path: tuple[Number, Number, float],
     width: int,
 ) -> None:
     """Divide the candidates of one path by their next token, and give each group its chance to be right.
@@ -76,15 +80,15 @@ def grow(
     """
     for one in range(len(candidates)):
         groups[one]["leader"], groups[one]["parent"] = UNDIVIDED, UNDIVIDED
-    divide(text, candidates, groups, tables, (UNDIVIDED, -1, 1.0), width)
+    divide(text, candidates, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width)
     for node in range(len(nodes)):
-        best = -1
+        best: Number = np.int64(-1)
         for one in range(len(candidates)):
             if groups[one]["leader"] == one and (best < 0 or groups[one]["prob"] > groups[best]["prob"]):
                 best = one
         if best < 0 or groups[best]["prob"] < least:
             return node
-        place = place_of(len(text), candidates[best]["position"], groups[best]["depth"])
+        place = place_of(len(text), candidates[best]["position"], np.int64(groups[best]["depth"]))
         prob = groups[best]["prob"]
         nodes[node]["token"], nodes[node]["parent"] = text[place], groups[best]["parent"]
         nodes[node]["prob"], nodes[node]["candidate"], nodes[node]["place"] = prob, best, place

@@ -16,17 +16,20 @@ from .forward import Target
 
 __all__ = ["takes_trees"]
 
-_known: weakref.WeakKeyDictionary[Any, dict[tuple[str, torch.dtype], bool]] = weakref.WeakKeyDictionary()
+_Mask = torch.dtype | None
+_known: weakref.WeakKeyDictionary[Any, dict[tuple[str, torch.dtype], _Mask]] = weakref.WeakKeyDictionary()
 
 
-def takes_trees(model: Any, cache: Any) -> bool:
-    """Tell whether the model's logits over a branching draft are those that it gives each branch alone.
+def takes_trees(model: Any, cache: Any) -> _Mask:
+    """Return the type of the mask by which the model verifies a branching draft in one forward, None if it cannot.
+
+    It can if its logits over the tree are those that it gives each branch alone.
 
     Costs five forwards over at most five tokens, once per model, attention implementation and dtype. Alibi models,
     relative position biases and recurrent layers fail the comparison, flash attention takes no such mask.
     """
     if model.training or not all(names.is_plain_layer(layer) for layer in cache.layers):
-        return False
+        return None
     answers = _known.setdefault(model, {})
     key = (str(model.config.get_text_config()._attn_implementation), model.dtype)
     if key not in answers:
@@ -34,17 +37,16 @@ def takes_trees(model: Any, cache: Any) -> bool:
     return answers[key]
 
 
-def _try(model: Any) -> bool:
+def _try(model: Any) -> _Mask:
     """Run the comparison; a model that refuses the mask with an error takes no trees."""
     try:
-        if names.mask_dtype(model) is None:
-            return False
-        return _logits_agree(model)
+        mask = names.mask_dtype(model)
+        return mask if mask is not None and _logits_agree(model, mask) else None
     except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError):
-        return False
+        return None
 
 
-def _logits_agree(model: Any) -> bool:
+def _logits_agree(model: Any, mask: torch.dtype) -> bool:
     """Compare a tree's logits with the branches' own; the yardstick is what a chain through the cache differs by."""
     size = model.get_input_embeddings().weight.shape[0]
     ids = (torch.arange(6, device=model.device) + size // 2) % size
@@ -57,12 +59,12 @@ def _logits_agree(model: Any) -> bool:
         probs=np.ones(3, dtype=np.float32),
         sources=("probe",) * 3,
     )
-    noise = _verified(model, ids, Draft.chain([first, third])) - alone[0, 2:5]
-    error = _verified(model, ids, tree) - torch.stack([alone[0, 2], alone[0, 3], alone[1, 3], alone[0, 4]])
+    noise = _verified(model, ids, Draft.chain([first, third]), mask) - alone[0, 2:5]
+    error = _verified(model, ids, tree, mask) - torch.stack([alone[0, 2], alone[0, 3], alone[1, 3], alone[0, 4]])
     return float(error.abs().max()) <= 3 * float(noise.abs().max()) + 1e-5 * float(alone.abs().max())
 
 
-def _verified(model: Any, ids: torch.Tensor, draft: Draft) -> torch.Tensor:
+def _verified(model: Any, ids: torch.Tensor, draft: Draft, mask: torch.dtype) -> torch.Tensor:
     """Return the logits behind the third of `ids` and behind each node of a draft, two tokens being cached."""
     kwargs = {
         names.cache_name(model): DynamicCache(config=model.config.get_text_config()),
@@ -72,5 +74,6 @@ def _verified(model: Any, ids: torch.Tensor, draft: Draft) -> torch.Tensor:
     }
     target, sequence = Target(model, model.generation_config, kwargs), Sequence(ids[None, :2])
     target.prefill(sequence)
+    target.tree_mask = mask
     sequence.append(int(ids[2]))
     return target.forward(sequence, draft).float()

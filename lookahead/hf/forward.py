@@ -19,6 +19,7 @@ class Target:
     """The model during one generation: its cache, its mask and its positions.
 
     `prefill` comes first, then `forward` and `keep` in turn; `outputs` are the model's outputs of the last of them.
+    `tree_mask` is the type of the mask for branching drafts; it has to be set before the first of them.
     """
 
     def __init__(self, model: Any, generation_config: Any, model_kwargs: dict[str, Any]) -> None:
@@ -28,6 +29,7 @@ class Target:
         self.cache_name = names.cache_name(model)
         self._fed = 0
         self.outputs: Any = None
+        self.tree_mask: torch.dtype | None = None
 
     @property
     def cache(self) -> Any:
@@ -67,11 +69,11 @@ class Target:
     def _extended(self, draft: Draft) -> dict[str, Any]:
         """Return the model's keywords with mask and positions for the draft; a tree brings its own of both."""
         kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(draft))
-        if not draft.is_chain:
-            self._branch(kwargs, draft)
+        if self.tree_mask is not None and not draft.is_chain:
+            self._branch(kwargs, draft, self.tree_mask)
         return kwargs
 
-    def _branch(self, kwargs: dict[str, Any], draft: Draft) -> None:
+    def _branch(self, kwargs: dict[str, Any], draft: Draft, kind: torch.dtype) -> None:
         """Replace the chain's mask and positions by the tree's."""
         positions, rows = kwargs["position_ids"], len(draft) + 1
         offsets = position_offsets(draft).to(positions.device)
@@ -80,6 +82,4 @@ class Target:
         past = self.cache.get_seq_length()
         mask = self._kwargs.get("attention_mask")
         seen = torch.ones(past, dtype=torch.bool, device=positions.device) if mask is None else mask[0, :past].bool()
-        kind = names.mask_dtype(self._model)
-        assert kind is not None  # a tree was drafted only because this holds
         kwargs["attention_mask"] = tree_mask(draft, seen, kind)

@@ -113,14 +113,17 @@ class Lookahead:
     @staticmethod
     def _stop_strings(model: Any, tokenizer: Any, kwargs: dict[str, Any]) -> StopStringCriteria | None:
         """Take the stop strings out of the arguments and return them as a criterion, which survives the way."""
-        config = kwargs.get("generation_config") or model.generation_config
-        strings = kwargs.pop("stop_strings", None) or getattr(config, "stop_strings", None)
+        configs = [
+            config for config in (kwargs.get("generation_config"), model.generation_config) if config is not None
+        ]
+        configured = [config.stop_strings for config in configs if config.stop_strings is not None]
+        strings = kwargs.pop("stop_strings", configured[0] if configured else None)
+        if configured:
+            kwargs["stop_strings"] = None  # an argument that overrules the configs
         if not strings:
             return None
         if tokenizer is None:
             raise ValueError("stop_strings need the tokenizer: give it to Lookahead(tokenizer) or to this call")
-        if config.stop_strings is not None:
-            kwargs["stop_strings"] = None
         return StopStringCriteria(stop_strings=strings, tokenizer=tokenizer)
 
 
@@ -180,8 +183,9 @@ class _Generation:
         logits = self._target.prefill(self._sequence)
         forwarded = time.perf_counter()
         self._drafter.begin(self._prompt)
-        if not takes_trees(self._model, self._target.cache):
-            self._drafter.tree = False
+        if self._drafter.tree:
+            self._target.tree_mask = takes_trees(self._model, self._target.cache)
+            self._drafter.tree = self._target.tree_mask is not None
         drafted = time.perf_counter()
         accepted = self._verifier.walk(Draft.empty(), logits)
         self._recording.prompt(self._target.outputs)
@@ -208,7 +212,7 @@ class _Generation:
     def _room(self) -> int:
         """Draft tokens that may follow: one token is the model's own, and none may pass the length limit."""
         room: int = self._config.max_length - len(self._sequence) - 1
-        return room
+        return max(0, room)  # a direct call may go on past the limit of the config, as the stock methods do
 
     def _verify(self, draft: Draft) -> Accepted:
         """Run and walk a draft; whatever happens, the cache holds only emitted tokens afterwards."""

@@ -1,6 +1,6 @@
 """What transformers calls things, release by release: the one place that knows private or changing names.
 
-Checked on 5.4 to 5.24. `tests/hf/test_names.py` fails when the installed release lacks one of them.
+Checked on 5.3 to 5.24. `tests/hf/test_names.py` fails when the installed release lacks one of them.
 """
 
 from __future__ import annotations

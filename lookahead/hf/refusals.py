@@ -40,7 +40,7 @@ def _refuse_modes(generation_config: Any) -> None:
 
 def _refuse_shapes(input_ids: torch.Tensor, generation_config: Any) -> None:
     """Refuse more than one sequence."""
-    returned = generation_config.num_return_sequences
+    returned = generation_config.num_return_sequences or 1  # None in a config that `generate` has not completed
     if returned > 1:
         raise ValueError(
             f"num_return_sequences={returned} is not supported by Lookahead, allowed is 1; call generate repeatedly"

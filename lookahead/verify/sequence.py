@@ -18,7 +18,7 @@ class Sequence:
 
     def __init__(self, prompt: torch.Tensor) -> None:
         self._written = prompt.shape[1]
-        self._buffer = prompt.new_empty(1, self._written + 256)
+        self._buffer = torch.empty(1, self._written + 256, dtype=torch.long, device=prompt.device)
         self._buffer[:, : self._written] = prompt
         self._waiting: list[int] = []
 

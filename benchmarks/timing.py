@@ -1,0 +1,44 @@
+"""Fair timing on a noisy machine: everything in one run, in turns, medians and ratios."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+
+def in_turns(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Run everything once unmeasured, then all in turns; return the seconds of each."""
+    for run in runs.values():
+        run()
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for round_ in range(rounds):
+        order = list(runs) if round_ % 2 == 0 else list(reversed(runs))
+        for name in order:
+            started = time.perf_counter()
+            runs[name]()
+            seconds[name].append(time.perf_counter() - started)
+    return seconds
+
+
+def ratio(numerator: list[float], denominator: list[float]) -> tuple[float, float, float]:
+    """Return the median, the least and the greatest of the ratios of runs that stood side by side."""
+    ratios = [one / other for one, other in zip(numerator, denominator, strict=True)]
+    return statistics.median(ratios), min(ratios), max(ratios)
+
+
+def machine() -> str:
+    """Name the processor, the threads and the releases."""
+    processor = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        processor = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), processor)
+    releases = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "transformers", "numba"))
+    cores, threads = os.cpu_count(), torch.get_num_threads()
+    return f"{processor}, {cores} cores, {threads} threads, Python {platform.python_version()}, {releases}"

@@ -1,0 +1,146 @@
+"""What is not supported is refused with a ValueError before the model has run at all."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from transformers import DynamicCache, GenerationConfig, StaticCache
+
+from lookahead import Lookahead
+from lookahead.hf import names
+from lookahead.hf.refusals import refuse_unsupported
+from tests.models import VOCABULARY, prompt, tiny
+
+IDS = prompt(20)
+
+
+@contextmanager
+def no_forward(model: Any) -> Iterator[None]:
+    """Fail when the model runs inside."""
+    count = 0
+
+    def forwarded(*_: Any) -> None:
+        nonlocal count
+        count += 1
+
+    hook = model.register_forward_pre_hook(forwarded)
+    try:
+        yield
+    finally:
+        hook.remove()
+    assert count == 0, f"{count} forwards before the refusal"
+
+
+def refused(model: Any, message: str, ids: torch.Tensor = IDS, **kwargs: Any) -> None:
+    lookahead = Lookahead()
+    before = lookahead.stats
+    with no_forward(model), pytest.raises(ValueError, match=message):
+        model.generate(ids, max_new_tokens=5, custom_generate=lookahead, **kwargs)
+    assert lookahead.stats is before
+
+
+def test_the_hook_counts() -> None:
+    with pytest.raises(AssertionError, match="5 forwards before"), no_forward(tiny()):
+        tiny().generate(IDS, max_new_tokens=5)
+
+
+@pytest.mark.parametrize("do_sample", [False, True])
+def test_a_batch(do_sample: bool) -> None:
+    message = "a batch of 3 is not supported by Lookahead, allowed is 1; loop over the rows"
+    refused(tiny(), message, IDS.repeat(3, 1), do_sample=do_sample)
+
+
+def test_several_return_sequences() -> None:
+    message = "num_return_sequences=2 is not supported by Lookahead, allowed is 1; call generate repeatedly"
+    refused(tiny(), message, do_sample=True, num_return_sequences=2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "mode"),
+    [
+        ({"num_beams": 2}, "beam_search"),
+        ({"num_beams": 2, "do_sample": True}, "beam_sample"),
+        ({"prompt_lookup_num_tokens": 3}, "assisted_generation"),
+    ],
+    ids=str,
+)
+def test_other_modes_of_decoding(settings: dict[str, Any], mode: str) -> None:
+    message = f"replaces greedy search and sampling, but the generation config asks for {mode}; unset what selects it "
+    refused(tiny(), message, **settings)
+
+
+def test_an_encoder_decoder_model() -> None:
+    config = transformers.T5Config(
+        vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, decoder_start_token_id=0
+    )
+    model = transformers.T5ForConditionalGeneration(config).eval()
+    message = "T5ForConditionalGeneration is an encoder-decoder model; Lookahead supports decoder-only models"
+    refused(model, message)
+
+
+def test_a_recurrent_model() -> None:
+    config = transformers.MambaConfig(
+        vocab_size=VOCABULARY, hidden_size=16, state_size=4, num_hidden_layers=1, pad_token_id=0, eos_token_id=2
+    )
+    model = transformers.MambaForCausalLM(config).eval()
+    refused(model, "MambaForCausalLM keeps a recurrent state, which Lookahead cannot roll back; use a model with")
+
+
+def test_a_static_cache() -> None:
+    message = r"cannot roll back a StaticCache \(.*StaticLayer\); allowed is a DynamicCache on the model's device"
+    model = copy.deepcopy(tiny())
+    refused(model, message, cache_implementation="static")
+    refused(model, message, **{names.cache_name(model): StaticCache(config=model.config, max_cache_len=64)})
+
+
+def test_sliding_windows_on_a_release_that_cannot_roll_them_back() -> None:
+    model, cache = tiny("mistral"), DynamicCache(config=tiny("mistral").config)
+    if hasattr(cache, "activate_past_recording"):
+        refuse_unsupported(model, IDS, GenerationConfig(), False, cache)
+    else:
+        refused(model, r"cannot roll back a DynamicCache \(DynamicSlidingWindowLayer\)")
+
+
+def test_no_cache() -> None:
+    refused(tiny(), r"needs a cache, but got none \(use_cache=False\); set use_cache=True", use_cache=False)
+
+
+def direct(config: GenerationConfig, **kwargs: Any) -> None:
+    model = tiny()
+    cache = {names.cache_name(model): DynamicCache(config=model.config)}
+    with no_forward(model):
+        Lookahead()(model, IDS, [], [], config, **cache, **kwargs)
+
+
+def test_synced_gpus() -> None:
+    with pytest.raises(ValueError, match=r"synced_gpus \(FSDP, DeepSpeed ZeRO 3\) is not supported .*leave out custom"):
+        direct(GenerationConfig(max_length=30), synced_gpus=True)
+
+
+def test_unsynced_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "has_unsynced_peers", lambda model: True)
+    with pytest.raises(ValueError, match="processes would take different numbers of forwards"):
+        direct(GenerationConfig(max_length=30))
+
+
+def test_token_healing() -> None:
+    config = GenerationConfig(max_length=30)
+    config.token_healing = True
+    with pytest.raises(ValueError, match="token_healing is not supported by Lookahead; call model.heal_tokens"):
+        direct(config)
+
+
+def test_a_cache_that_is_none_of_transformers() -> None:
+    with pytest.raises(ValueError, match=r"cannot roll back a dict \(no layers\)"):
+        refuse_unsupported(tiny(), IDS, GenerationConfig(), False, {})
+
+
+def test_what_is_supported_is_not_refused() -> None:
+    for config in (GenerationConfig(), GenerationConfig(do_sample=True)):
+        refuse_unsupported(tiny(), IDS, config, None, DynamicCache())

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lookahead import Drafter, Lookahead, Options
+from lookahead.index.corpus import SMALLEST_CAP
+
+DEFAULTS = {"budget": 64, "min_probability": 0.1, "tree": True, "max_bytes": None}
+
+
+def test_the_defaults() -> None:
+    assert dataclasses.asdict(Options()) == DEFAULTS
+    assert Options.of({}) == Options()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("budget", 0),
+        ("budget", 1),
+        ("budget", 4096),
+        ("min_probability", 1e-9),
+        ("min_probability", 0.5),
+        ("min_probability", 1.0),
+        ("min_probability", 1),
+        ("tree", False),
+        ("tree", True),
+        ("max_bytes", SMALLEST_CAP),
+        ("max_bytes", 10**12),
+        ("max_bytes", None),
+    ],
+)
+def test_what_is_allowed(name: str, value: Any) -> None:
+    assert getattr(Options.of({name: value}), name) == value
+    Drafter(**{name: value}).begin([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("budget", -1, "an int from 0 to 4096"),
+        ("budget", 4097, "an int from 0 to 4096"),
+        ("min_probability", 0, "above 0 and at most 1"),
+        ("min_probability", -0.1, "above 0 and at most 1"),
+        ("min_probability", 1.01, "above 0 and at most 1"),
+        ("min_probability", float("nan"), "above 0 and at most 1"),
+        ("max_bytes", 0, "None for no cap"),
+        ("max_bytes", -5, "None for no cap"),
+        ("max_bytes", SMALLEST_CAP - 1, f"an int of {SMALLEST_CAP} and above"),
+    ],
+)
+def test_what_is_out_of_range(name: str, value: Any, allowed: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name}={value} is out of range; allowed is .*{allowed}"):
+        Options.of({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("budget", 64.0, "float"),
+        ("budget", "64", "str"),
+        ("budget", None, "NoneType"),
+        ("budget", True, "bool"),
+        ("budget", np.int64(64), "int64"),
+        ("min_probability", "0.1", "str"),
+        ("min_probability", None, "NoneType"),
+        ("min_probability", True, "bool"),
+        ("tree", 1, "int"),
+        ("tree", None, "NoneType"),
+        ("tree", "yes", "str"),
+        ("max_bytes", 1e6, "float"),
+        ("max_bytes", "1 GB", "str"),
+        ("max_bytes", True, "bool"),
+    ],
+)
+def test_what_is_of_the_wrong_type(name: str, value: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name}=.* is of type {kind}; allowed is "):
+        Options.of({name: value})
+
+
+@pytest.mark.parametrize("make", [lambda **given: Options.of(given), Drafter, Lookahead])
+def test_an_unknown_option_is_named_and_the_known_ones_with_it(make: Any) -> None:
+    known = "budget, min_probability, tree, max_bytes"
+    with pytest.raises(TypeError, match=f"unknown option beams, num_tokens; the options are {known}"):
+        make(num_tokens=5, beams=2, budget=3)
+
+
+def test_options_are_equal_by_value_and_do_not_change() -> None:
+    assert Options(budget=3) == Options(budget=3) != Options()
+    assert hash(Options(budget=3)) == hash(Options(budget=3))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Options().budget = 3  # type: ignore[misc]
