@@ -7,6 +7,7 @@ plain `generate`. Both runs take the same number of forwards per token; what dif
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import time
 from typing import Any
@@ -18,7 +19,7 @@ from benchmarks.timing import in_turns, machine, ratio
 from examples import smollm2
 from lookahead import Lookahead
 
-NEW_TOKENS = 64
+NEW_TOKENS = 32
 
 
 def small_model() -> Any:
@@ -38,21 +39,34 @@ def measure(name: str, model: Any, prompt_length: int, rounds: int) -> None:
     model.generation_config.pad_token_id = 0
     lookahead = Lookahead()
     settings = {"max_new_tokens": NEW_TOKENS, "do_sample": True, "temperature": 3.0}
-    forwards = []
+    outside: dict[str, list[float]] = {"generate": [], "lookahead": []}
+    forward, inside = model.forward, [0.0]
 
-    def run(custom: Lookahead | None) -> None:
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        started = time.perf_counter()
+        outputs = forward(*args, **kwargs)
+        inside[0] += time.perf_counter() - started
+        return outputs
+
+    def run(key: str, custom: Lookahead | None) -> None:
         torch.manual_seed(2)
+        inside[0], started = 0.0, time.perf_counter()
         model.generate(ids, custom_generate=custom, **settings)
-        if custom is not None:
-            forwards.append(custom.stats.forwards)
+        outside[key].append((time.perf_counter() - started - inside[0]) / NEW_TOKENS * 1e3)
 
-    seconds = in_turns({"generate": lambda: run(None), "lookahead": lambda: run(lookahead)}, rounds)
+    functools.update_wrapper(timed, forward)
+    model.forward = timed
+    runs = {"generate": lambda: run("generate", None), "lookahead": lambda: run("lookahead", lookahead)}
+    seconds = in_turns(runs, rounds)
+    del model.forward
     middle, least, most = ratio(seconds["lookahead"], seconds["generate"])
     per_token = {key: statistics.median(values) / NEW_TOKENS * 1e3 for key, values in seconds.items()}
+    around = {key: statistics.median(values) for key, values in outside.items()}
     print(
         f"{name}, prompt of {prompt_length} random tokens: generate {per_token['generate']:.2f} ms/token, lookahead "
-        f"{per_token['lookahead']:.2f} ms/token, ratio {middle:.3f} ({least:.3f} to {most:.3f}, {rounds} pairs), "
-        f"{forwards[-1]} forwards for {NEW_TOKENS} tokens"
+        f"{per_token['lookahead']:.2f} ms/token, ratio {middle:.3f} ({least:.3f} to {most:.3f}, {rounds} pairs); outside "
+        f"the model's forward {around['generate']:.2f} and {around['lookahead']:.2f} ms/token; "
+        f"{lookahead.stats.forwards} forwards for {NEW_TOKENS} tokens, {lookahead.stats.drafted} tokens drafted"
     )
 
 
