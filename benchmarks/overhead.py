@@ -64,8 +64,8 @@ def measure(name: str, model: Any, prompt_length: int, rounds: int) -> None:
     around = {key: statistics.median(values) for key, values in outside.items()}
     print(
         f"{name}, prompt of {prompt_length} random tokens: generate {per_token['generate']:.2f} ms/token, lookahead "
-        f"{per_token['lookahead']:.2f} ms/token, ratio {middle:.3f} ({least:.3f} to {most:.3f}, {rounds} pairs); outside "
-        f"the forward {around['generate']:.2f} and {around['lookahead']:.2f} ms/token; "
+        f"{per_token['lookahead']:.2f} ms/token, ratio {middle:.3f} ({least:.3f} to {most:.3f}, {rounds} pairs); "
+        f"outside the forward {around['generate']:.2f} and {around['lookahead']:.2f} ms/token; "
         f"{lookahead.stats.forwards} forwards for {NEW_TOKENS} tokens, {lookahead.stats.drafted} tokens drafted"
     )
 

@@ -26,8 +26,8 @@ def takes_trees(model: Any, cache: Any) -> _Mask:
     It can if its logits over the tree are those that it gives each branch alone.
 
     Costs three forwards over at most five tokens (five in half precision), once per model, attention implementation and
-    dtype. Alibi models, relative position biases and recurrent layers fail the comparison, flash attention takes no such
-    mask.
+    dtype. Alibi models, relative position biases and recurrent layers fail the comparison, flash attention takes no
+    such mask.
     """
     if model.training or not all(names.is_plain_layer(layer) for layer in cache.layers):
         return None
