@@ -33,7 +33,7 @@ class Options:
     """
 
     budget: int = 64
-    min_probability: float = 0.1
+    min_probability: float = 0.05
     tree: bool = True
     max_bytes: int | None = None
 

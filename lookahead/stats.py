@@ -54,6 +54,16 @@ class Stats:
         return self.accepted / self.drafted if self.drafted else 0.0
 
     @property
+    def accepted_prediction_tokens(self) -> int:
+        """Accepted draft tokens that came from the caller's prediction."""
+        return self.accepted_by_source["prediction"]
+
+    @property
+    def rejected_prediction_tokens(self) -> int:
+        """Draft tokens that came from the caller's prediction and were not accepted."""
+        return self.drafted_by_source["prediction"] - self.accepted_by_source["prediction"]
+
+    @property
     def rest_seconds(self) -> float:
         """Time that was neither drafting nor verifying: rollback, streaming, bookkeeping."""
         return max(0.0, self.total_seconds - self.draft_seconds - self.verify_seconds)

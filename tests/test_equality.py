@@ -15,6 +15,7 @@ from transformers.generation.streamers import BaseStreamer
 from lookahead import Lookahead, Stats
 from lookahead.hf.names import cache_name
 from tests.models import KINDS, VOCABULARY, prompt, tiny
+from tests.vocabularies import letters
 
 
 def both(
@@ -112,6 +113,8 @@ def test_generation_settings(settings: dict[str, Any]) -> None:
     temperature=st.sampled_from([None, 0.1, 0.7, 1.5]),
     ends=st.sets(st.integers(0, VOCABULARY - 1), max_size=3),
     seed=st.integers(0, 2**16),
+    with_text=st.booleans(),
+    prediction=st.lists(st.integers(3, VOCABULARY - 1), max_size=20),
 )
 def test_any_prompt_and_options(
     length: int,
@@ -123,8 +126,11 @@ def test_any_prompt_and_options(
     temperature: float | None,
     ends: set[int],
     seed: int,
+    with_text: bool,
+    prediction: list[int],
 ) -> None:
-    lookahead = Lookahead(budget=budget, min_probability=min_probability, tree=tree)
+    options = {"budget": budget, "min_probability": min_probability, "tree": tree, "prediction": prediction}
+    lookahead = Lookahead(letters() if with_text else None, **options)
     settings: dict[str, Any] = {"max_new_tokens": new, "eos_token_id": sorted(ends) or None}
     if temperature:
         settings |= {"do_sample": True, "temperature": temperature}
@@ -378,3 +384,19 @@ def test_the_limit_of_learned_positions_is_not_passed() -> None:
     ids = prompt(480)
     vanilla, ours = both(tiny("gpt2"), ids, max_new_tokens=32)
     assert torch.equal(vanilla, ours)
+
+
+def test_a_prediction_is_accepted_where_the_model_says_it_and_changes_nothing() -> None:
+    model, ids = tiny(), prompt(seed=1)
+    vanilla = model.generate(ids, max_new_tokens=30)
+    answer = vanilla[0, ids.shape[1] :]
+    blind, told = Lookahead(), Lookahead(prediction=answer)
+    assert torch.equal(model.generate(ids, max_new_tokens=30, custom_generate=blind), vanilla)
+    assert torch.equal(model.generate(ids, max_new_tokens=30, custom_generate=told), vanilla)
+    assert told.stats.forwards < blind.stats.forwards
+    assert told.stats.accepted_prediction_tokens > 20
+    wrong = (answer + 1) % VOCABULARY
+    assert torch.equal(told.generate(model, ids, max_new_tokens=30, prediction=wrong), vanilla)
+    assert told.stats.rejected_prediction_tokens > 0
+    with pytest.raises(ValueError, match="tokenizer"):
+        model.generate(ids, max_new_tokens=30, custom_generate=Lookahead(prediction="text"))

@@ -9,7 +9,7 @@ import pytest
 from lookahead import Drafter, Lookahead, Options
 from lookahead.index.corpus import SMALLEST_CAP
 
-DEFAULTS = {"budget": 64, "min_probability": 0.1, "tree": True, "max_bytes": None}
+DEFAULTS = {"budget": 64, "min_probability": 0.05, "tree": True, "max_bytes": None}
 
 
 def test_the_defaults() -> None:

@@ -15,8 +15,8 @@ _AHEAD = 64
 _CERTAIN = 32
 
 
-def ranked(corpus: Corpus, pointer: int) -> NDArray[np.void]:
-    """Return places to copy from, CANDIDATE [at most 17], the best guess first.
+def ranked(corpus: Corpus, hints: list[tuple[int, int]], near: list[tuple[int, int]]) -> NDArray[np.void]:
+    """Return places to copy from, CANDIDATE [n], the best guess first.
 
     A longer match wins, and among equals the latest place. But a copy tends to go on close behind where it was: the
     best place within 64 tokens behind the copy pointer comes before all others of its match length, which gave 1 %
@@ -26,15 +26,17 @@ def ranked(corpus: Corpus, pointer: int) -> NDArray[np.void]:
     ----------
     corpus : Corpus
         Everything said so far.
-    pointer : int
-        Position behind the last token that was copied and accepted, -1 when nothing was.
+    hints : list of (position, match length)
+        Places that come next by some rule, and the match length that such a guess is worth.
+    near : list of (position, tokens before it)
+        Where to look for the end of the text, the likeliest place first.
     """
     rows = corpus.candidates(_LIMIT, _PER_TOKEN)
-    if pointer < corpus.first or (len(rows) and rows["match_length"][0] >= _CERTAIN):
+    if len(rows) and rows["match_length"][0] >= _CERTAIN:
         return rows
-    place, length = corpus.nearest(pointer, 0, _AHEAD)
-    if place < 0:
+    looked = (corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= corpus.first)
+    found = [(place, length, 1) for place, length in (*hints, *looked) if place >= 0]
+    if not found:
         return rows
-    near = np.array([(place, length, 1)], rows.dtype)
-    behind = int(np.searchsorted(-rows["match_length"], -length))
-    return np.concatenate([rows[:behind], near, rows[behind:]])
+    merged = np.concatenate([np.array(found, rows.dtype), rows])
+    return merged[np.argsort(-merged["match_length"], kind="stable")]

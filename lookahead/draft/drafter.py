@@ -11,8 +11,10 @@ from ..index.corpus import Corpus
 from ..index.suffix_tree import token_array
 from ..options import Options
 from ..tree import Accepted, Draft
+from ..views.tokens import Tokens
 from .candidates import ranked
 from .growth import grow
+from .reader import DICTATED, Reader
 
 __all__ = ["Drafter"]
 
@@ -25,7 +27,8 @@ class Drafter:
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerBase, optional
-        Lets `begin` take text.
+        With it copies are found through other surface forms (escaped, numbered, in a diff ...) and under new names, and
+        `begin` takes text. Without it drafting works on the token ids alone.
     **options
         The fields of `Options`.
 
@@ -39,36 +42,60 @@ class Drafter:
     """
 
     def __init__(self, tokenizer: Any = None, **options: Any) -> None:
-        self._tokenizer = tokenizer
+        self._tokens = None if tokenizer is None else Tokens.of(tokenizer)
+        self._reader: Reader | None = None
         self._options = Options.of(options)
         self._corpus = Corpus(max_bytes=self._options.max_bytes)
         self._draft = Draft.empty()
         self._places = np.empty(0, np.int64)
+        self._hints: list[tuple[int, int]] = []
         self._pointer = -1
         self.tree = self._options.tree
 
-    def begin(self, prompt: ArrayLike | str) -> None:
+    def begin(self, prompt: ArrayLike | str, prediction: ArrayLike | str | None = None) -> None:
         """Start a sequence; what was known of an earlier one is forgotten.
 
         Parameters
         ----------
         prompt : int [length] or str
             The prompt's token ids; or its text, if the drafter has a tokenizer.
+        prediction : int [length] or str, optional
+            What the answer is expected to resemble, whether or not it stands in the prompt.
 
         Raises
         ------
         ValueError
             For ids that are no vector of integers from 0 to 2**31 - 1, or for text without a tokenizer.
         """
-        if isinstance(prompt, str):
-            if self._tokenizer is None:
-                raise ValueError("got text but no tokenizer; pass token ids, or make the Drafter with a tokenizer")
-            prompt = self._tokenizer(prompt)["input_ids"]
+        said, expected = self.ids(prompt), self.ids(prediction)
         corpus = Corpus(max_bytes=self._options.max_bytes)
-        corpus.begin("prompt")
-        corpus.extend(prompt)
-        corpus.relabel("output")
-        self._corpus, self._draft, self._pointer = corpus, Draft.empty(), -1
+        reader = None if self._tokens is None else Reader(corpus, self._tokens)
+        if reader is not None:
+            self._hints = reader.begin(said, expected)
+        else:
+            for source, ids in (("prediction", expected), ("prompt", said)):
+                corpus.begin(source)
+                corpus.extend(ids)
+            corpus.relabel("output")
+            self._hints = [(0, DICTATED)] if expected else []
+        self._corpus, self._reader, self._draft, self._pointer = corpus, reader, Draft.empty(), -1
+
+    def ids(self, text: ArrayLike | str | None) -> list[int]:
+        """Return token ids, given as they are or as text; None gives none.
+
+        Raises
+        ------
+        ValueError
+            For ids that are no vector of integers from 0 to 2**31 - 1, or for text without a tokenizer.
+        """
+        if text is None:
+            return []
+        if isinstance(text, str):
+            if self._tokens is None:
+                raise ValueError("got text but no tokenizer; pass token ids, or make the Drafter with a tokenizer")
+            text = self._tokens.encode(text)
+        ids: list[int] = token_array(text).tolist()
+        return ids
 
     def propose(self, budget: int | None = None) -> Draft:
         """Return the draft that best continues the sequence, of at most `budget` tokens and never more than the option.
@@ -81,7 +108,8 @@ class Drafter:
         size = self._options.budget if budget is None else min(budget, self._options.budget)
         if size < 0:
             raise ValueError(f"budget={size} is negative; allowed is 0 (no draft) and above")
-        candidates = ranked(self._corpus, self._pointer)
+        near = [(self._pointer, 0)] if self._reader is None else self._reader.near(self._pointer)
+        candidates = ranked(self._corpus, self._hints, near)
         if not size or not len(candidates):
             self._draft = Draft.empty()
             return self._draft
@@ -112,4 +140,5 @@ class Drafter:
         self._corpus.extend(tokens)
         if path:
             self._pointer = int(self._places[path[-1]]) + 1
+        self._hints = [] if self._reader is None else self._reader.hear(tokens, self._pointer)
         self._draft = Draft.empty()

@@ -17,6 +17,7 @@ from ..stats import MODEL, Stats
 from ..tree import Accepted, Draft
 from ..verify.sequence import Sequence
 from ..verify.walk import Record, Verifier
+from ..views.tokens import Tokens
 from . import names
 from .branching import takes_trees
 from .forward import Target
@@ -36,7 +37,11 @@ class Lookahead:
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerBase, optional
-        The model's tokenizer; needed for ``stop_strings`` in `Lookahead.generate`.
+        The model's tokenizer. With it copies are found through other surface forms too (escaped, numbered, in a diff
+        ...); and ``stop_strings`` in `Lookahead.generate` need it.
+    prediction : str or int [length], optional
+        What the outputs are expected to resemble, whether or not it stands in the prompt: text, which needs the
+        tokenizer, or token ids. A call may bring its own.
     **options
         The fields of `Options`.
 
@@ -46,9 +51,12 @@ class Lookahead:
         What happened in the call that began last.
     """
 
-    def __init__(self, tokenizer: Any = None, **options: Any) -> None:
+    def __init__(self, tokenizer: Any = None, prediction: Any = None, **options: Any) -> None:
         self.tokenizer = tokenizer
+        self.prediction = prediction
         self.options = Options.of(options)
+        if tokenizer is not None:
+            Tokens.of(tokenizer)  # says at once what is wrong with it
         self.stats = Stats()
 
     def __call__(
@@ -60,9 +68,12 @@ class Lookahead:
         generation_config: Any,
         synced_gpus: bool | None = False,
         streamer: Any = None,
+        prediction: Any = None,
         **model_kwargs: Any,
     ) -> Any:
         """Decode as the stock methods do; called by `generate`, which prepares the arguments.
+
+        ``generate(..., prediction=...)`` arrives here too and comes before the object's own.
 
         Returns
         -------
@@ -76,11 +87,13 @@ class Lookahead:
         """
         cache = model_kwargs.get(names.cache_name(model))
         refuse_unsupported(model, input_ids, generation_config, synced_gpus, cache)
+        drafter = Drafter(self.tokenizer, **asdict(self.options))
+        expected = drafter.ids(self.prediction if prediction is None else prediction)
         stats = self.stats = Stats()
-        generation = _Generation(self.options, stats, model, input_ids, generation_config, model_kwargs)
+        generation = _Generation(drafter, stats, model, input_ids, generation_config, model_kwargs)
         generation.listen(logits_processor, stopping_criteria, streamer)
         with torch.no_grad():
-            generation.run()
+            generation.run(expected)
         if streamer is not None:
             streamer.end()
         return generation.result()
@@ -131,16 +144,15 @@ class _Generation:
     """One call from prompt to result."""
 
     def __init__(
-        self, options: Options, stats: Stats, model: Any, input_ids: torch.Tensor, config: Any, model_kwargs: Any
+        self, drafter: Drafter, stats: Stats, model: Any, input_ids: torch.Tensor, config: Any, model_kwargs: Any
     ) -> None:
-        self._options = options
+        self._drafter = drafter
         self._stats = stats
         self._model = model
         self._config = config
         self._prompt = _unpadded(input_ids, model_kwargs.get("attention_mask"))
         self._sequence = Sequence(input_ids)
         self._target = Target(model, config, model_kwargs)
-        self._drafter = Drafter(**asdict(options))
         returns = config.return_dict_in_generate
         self._record = Record(
             scores=() if returns and config.output_scores else None,
@@ -165,11 +177,11 @@ class _Generation:
             record=self._record,
         )
 
-    def run(self) -> None:
+    def run(self, prediction: list[int]) -> None:
         """Decode: propose, forward and walk, roll back, learn, until the generation ends."""
         started = time.perf_counter()
         try:
-            accepted = self._prefill()
+            accepted = self._prefill(prediction)
             with names.decoding(self._model):
                 while not accepted.finished:
                     accepted = self._step()
@@ -177,12 +189,12 @@ class _Generation:
             names.deactivate_past_recording(self._target.cache)
             self._stats.total_seconds = time.perf_counter() - started
 
-    def _prefill(self) -> Accepted:
+    def _prefill(self, prediction: list[int]) -> Accepted:
         """Run the prompt and emit the first token; the prompt is indexed while an accelerator still computes."""
         started = time.perf_counter()
         logits = self._target.prefill(self._sequence)
         forwarded = time.perf_counter()
-        self._drafter.begin(self._prompt)
+        self._drafter.begin(self._prompt, prediction)
         if self._drafter.tree:
             self._target.tree_mask = takes_trees(self._model, self._target.cache)
             self._drafter.tree = self._target.tree_mask is not None

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookahead import Accepted, Draft, Drafter
+from lookahead import Accepted, Draft, Drafter, Lookahead
 from lookahead.index.corpus import SMALLEST_CAP
+from tests.vocabularies import KINDS, SAMPLE, vocabulary
 
 PROMPTS = st.lists(st.integers(0, 4), min_size=1, max_size=40)
 PASSAGE = [*range(100, 160)]
@@ -182,19 +183,26 @@ def test_a_cap_on_bytes_forgets_the_oldest_and_goes_on_drafting() -> None:
         assert capped.propose(4).tokens.tolist() == OTHER[6:10] or len(capped.propose(4)) > 0
 
 
-class Words:
-    """A tokenizer that knows numbers."""
-
-    def __call__(self, text: str) -> dict[str, list[int]]:
-        return {"input_ids": [int(word) for word in text.split()]}
-
-
-def test_a_tokenizer_lets_it_begin_with_text() -> None:
-    drafter, other = Drafter(Words()), Drafter()
-    drafter.begin("1 2 3 4 5 1 2 3")
-    other.begin([1, 2, 3, 4, 5, 1, 2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tokenizer_lets_it_begin_with_text(kind: str) -> None:
+    drafter, other = Drafter(vocabulary(kind)), Drafter(vocabulary(kind))
+    drafter.begin(SAMPLE)
+    other.begin(vocabulary(kind)(SAMPLE, add_special_tokens=False)["input_ids"])
     assert same(drafter.propose(), other.propose())
-    assert drafter.propose(2).tokens.tolist() == [4, 5]
+
+
+def test_what_is_no_tokenizer_is_refused() -> None:
+    with pytest.raises(TypeError, match="str is no tokenizer; allowed is a fast tokenizer of transformers"):
+        Drafter("gpt2")
+    with pytest.raises(TypeError, match="str is no tokenizer"):
+        Lookahead("gpt2")
+
+
+def test_the_tokenizer_within_a_processor_is_found() -> None:
+    class Processor:
+        tokenizer = vocabulary("byte_level")
+
+    Drafter(Processor()).begin(SAMPLE)
 
 
 def test_text_without_a_tokenizer_is_refused() -> None:

@@ -6,26 +6,14 @@ import copy
 from typing import Any
 
 import pytest
-import tokenizers
 import torch
-from transformers import GenerationConfig, PreTrainedTokenizerFast
+from transformers import GenerationConfig
 from transformers.generation.stopping_criteria import StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
 
 from lookahead import Lookahead
 from tests.models import VOCABULARY, prompt, tiny
-
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678"
-
-
-def letters() -> PreTrainedTokenizerFast:
-    """Return a tokenizer that writes each id as one letter."""
-    vocabulary = {letter: number for number, letter in enumerate(LETTERS)}
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="a"))
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split("", "isolated")
-    tokenizer.decoder = tokenizers.decoders.Fuse()
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="a")
-
+from tests.vocabularies import LETTERS, letters
 
 TOKENIZER = letters()
 

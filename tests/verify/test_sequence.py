@@ -61,10 +61,10 @@ def test_the_callers_ids_are_copied() -> None:
     assert prompt.tolist() == [[99, 5]]
 
 
-def test_the_type_of_the_ids_stays() -> None:
+def test_ids_are_of_64_bits_as_those_of_generate() -> None:
     sequence = Sequence(torch.tensor([[4, 5]], dtype=torch.int32))
     sequence.append(6)
-    assert sequence.ids.dtype == torch.int32
+    assert sequence.ids.dtype == torch.int64
 
 
 def test_no_prompt_at_all() -> None:

@@ -1,0 +1,103 @@
+"""Edit tasks as prompts and answers, in the formats that agents write."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FORMATS", "Edit", "read_edits", "render"]
+
+FORMATS = ("whole file", "numbered", "indent", "json", "replace", "diff", "blocks")
+_FENCES = {".py": "python", ".js": "javascript", ".go": "go", ".rs": "rust", ".md": "markdown"}
+_SYSTEM = "You are a careful programmer. You change files exactly as asked and keep everything else as it is."
+_REQUESTS = {
+    "whole file": "Write the whole new file in a fence.",
+    "numbered": "Write the whole new file in a fence, without line numbers.",
+    "indent": "Write the whole new file in a fence.",
+    "json": "Call the tool write_file with the path and the whole new content.",
+    "replace": "Call the tool str_replace once for each place to change.",
+    "diff": "Answer with a unified diff.",
+    "blocks": "Answer with SEARCH/REPLACE blocks.",
+}
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change of one file."""
+
+    path: str
+    instruction: str
+    before: str
+    after: str
+
+    @property
+    def fence(self) -> str:
+        """The name of the language as it stands behind a fence."""
+        return _FENCES.get(Path(self.path).suffix, Path(self.path).suffix.lstrip("."))
+
+
+def read_edits(path: Path) -> Iterator[Edit]:
+    """Read a file of JSON objects with path, instruction, before and after, one on each line."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        given = json.loads(line)
+        missing = [name for name in ("path", "instruction", "before", "after") if name not in given]
+        if missing:
+            raise SystemExit(f"{path}:{number} lacks {', '.join(missing)}")
+        yield Edit(given["path"], given["instruction"], given["before"], given["after"])
+
+
+def render(edit: Edit, form: str, tokenizer: Any) -> tuple[list[int], list[int]]:
+    """Return the ids of the prompt, in the model's chat template, and of the answer."""
+    shown = _shown(edit.before, form)
+    request = f"{edit.instruction}\n\n{_REQUESTS[form]}\n\n{edit.path}\n```{edit.fence}\n{shown}```"
+    chat = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": request}]
+    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    return tokenizer(text)["input_ids"], tokenizer(_answer(edit, form))["input_ids"]
+
+
+def _shown(text: str, form: str) -> str:
+    """Return the file as the prompt shows it."""
+    lines = _ended(text).splitlines(keepends=True)
+    if form == "numbered":
+        return "".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, 1))
+    if form == "indent":
+        return "".join(f"    {line}" if line.strip() else line for line in lines)
+    return _ended(text)
+
+
+def _answer(edit: Edit, form: str) -> str:
+    """Return what the model is to write."""
+    if form in ("whole file", "numbered", "indent"):
+        return f"```{edit.fence}\n{_ended(edit.after)}```"
+    if form == "json":
+        return _call("write_file", path=edit.path, content=edit.after)
+    if form == "diff":
+        old, new = _ended(edit.before).splitlines(keepends=True), _ended(edit.after).splitlines(keepends=True)
+        return "```diff\n" + "".join(difflib.unified_diff(old, new, f"a/{edit.path}", f"b/{edit.path}")) + "```"
+    if form == "replace":
+        return "\n".join(_call("str_replace", path=edit.path, old_str=old, new_str=new) for old, new in _hunks(edit))
+    return "\n".join(
+        f"{edit.path}\n```{edit.fence}\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n```"
+        for old, new in _hunks(edit)
+    )
+
+
+def _hunks(edit: Edit) -> Iterator[tuple[str, str]]:
+    """Yield each changed place with two lines of context, before and after."""
+    old, new = _ended(edit.before).splitlines(keepends=True), _ended(edit.after).splitlines(keepends=True)
+    for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(2):
+        yield "".join(old[group[0][1] : group[-1][2]]), "".join(new[group[0][3] : group[-1][4]])
+
+
+def _call(name: str, **arguments: str) -> str:
+    """Return a tool call as Qwen and Hermes models write it."""
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def _ended(text: str) -> str:
+    """Return the text with a newline at its end."""
+    return text if text.endswith("\n") else text + "\n"

@@ -1,0 +1,240 @@
+"""Reads along in text: has views of known passages written when they can pay, and sees what the format says next."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import numpy as np
+
+from ..index.corpus import Corpus
+from ..views.forms import FORMS, form
+from ..views.forms.form import Form, Passage, offsets, surface
+from ..views.hunks import Hunks, Line
+from ..views.openings import Opening, Watcher
+from ..views.pairs import PAIRS
+from ..views.passages import find
+from ..views.renames import Renames
+from ..views.skeletons import SKELETONS
+from ..views.tokens import Tokens
+from .shelf import Shelf, View, character_offsets
+
+__all__ = ["DICTATED", "Reader"]
+
+DICTATED, _LINE = 8, 6  # match lengths after which a guess is right as often as these rules
+_CHARACTERS = 400_000  # most that is written at one opening
+_BEHIND = 8  # tokens before a corresponding place where the copy may go on as well
+_WANTED = {
+    opening: [wanted for wanted in FORMS if opening in wanted.openings] for each in FORMS for opening in each.openings
+}
+_REPEATS = {second: first for first, second in PAIRS}
+
+
+class Stream:
+    """The bytes of an answer, and the place in the corpus of the token that each comes from."""
+
+    def __init__(self) -> None:
+        self.text = bytearray()
+        self._offsets: list[int] = []
+        self._positions: list[int] = []
+
+    def add(self, pieces: list[bytes], position: int) -> None:
+        """Add tokens that stand in the corpus from `position` on."""
+        for place, piece in enumerate(pieces, position):
+            self._offsets.append(len(self.text))
+            self._positions.append(place)
+            self.text += piece
+
+    def position(self, offset: int) -> int:
+        """Return the position of the first token that begins at `offset` bytes or behind it, -1 if there is none."""
+        at = bisect_left(self._offsets, offset)
+        return self._positions[at] if at < len(self._positions) else -1
+
+
+class Reader:
+    """Follows the text of one sequence, and adds to its corpus the forms in which its passages may be said again.
+
+    A hint is a place that comes next by the rules of a format, with the match length that such a guess is worth; it
+    holds for the next token only.
+    """
+
+    def __init__(self, corpus: Corpus, tokens: Tokens) -> None:
+        self._corpus = corpus
+        self._tokens = tokens
+        self._shelf = Shelf(corpus, tokens)
+        self._passages: list[Passage] = []
+        self._sources: list[str] = []
+        self._written: set[str] = set()
+        self._watcher = Watcher({*_WANTED, *(opening for pair in PAIRS for opening in pair)})
+        self._opened: dict[str, int] = {}
+        self._stream = Stream()
+        self._hunks = Hunks()
+        self._sayings: dict[str, int] = {}
+        self._renames = Renames()
+        self._renamed = -1
+        self._compared = 0
+        self._expected = -1
+        self._hints: list[tuple[int, int]] = []
+
+    # ---- What is known before the answer ----
+
+    def begin(self, prompt: list[int], prediction: list[int]) -> list[tuple[int, int]]:
+        """Put prediction and prompt into the corpus, behind the views that any answer may need; return the hints."""
+        for skeleton in SKELETONS:
+            self._shelf.write_fixed(skeleton)
+        if prediction:
+            self._read(prediction, "prediction")
+            self._expected = len(self._corpus) - len(prediction)
+        self._read(prompt, "prompt")
+        self._corpus.relabel("output")
+        if prediction:
+            self._hint(self._expected, DICTATED)
+        return self._hints
+
+    def _read(self, ids: list[int], source: str) -> None:
+        """Put a text into the corpus, behind the plain forms of those of its passages that are not plain."""
+        pieces = self._tokens.pieces(ids)
+        first = len(self._passages)
+        self._passages += find(b"".join(pieces).decode("utf-8", "replace"))
+        self._sources += [source] * (len(self._passages) - first)
+        for number, passage in enumerate(self._passages[first:], first):
+            if passage.form != "plain":
+                self._add(number, "plain", passage.form, "\n".join(passage.lines), offsets(passage.lines))
+        self._corpus.begin(source)
+        begin = len(self._corpus)
+        self._corpus.extend(ids)
+        characters = character_offsets(pieces)
+        for number, passage in enumerate(self._passages[first:], first):
+            if passage.form == "plain":
+                at = np.searchsorted(characters, passage.starts)
+                self._shelf.register(View(number, "plain", np.append(at, at[-1] + 1) + begin))
+
+    def _add(self, number: int, written: str, name: str, text: str, starts: list[int], skipped: int = 0) -> int:
+        """Add a view of a passage; what comes from a prediction keeps that name."""
+        source = "prediction" if self._sources[number] == "prediction" else f"view:{name}"
+        return self._shelf.add(number, written, source, text, starts, skipped)
+
+    # ---- The answer ----
+
+    def hear(self, ids: list[int], pointer: int) -> list[tuple[int, int]]:
+        """Read what was said, which the corpus holds already; return the hints for what comes next.
+
+        Parameters
+        ----------
+        ids : list of int
+            What was said since the last time.
+        pointer : int
+            Position behind the last token that was copied, -1 when none was.
+        """
+        pieces = self._tokens.pieces(ids)
+        piece = b"".join(pieces)
+        self._stream.add(pieces, len(self._corpus) - len(ids))
+        self._hints = []
+        self._shelf.remember(pointer)
+        for opening in self._watcher.feed(piece):
+            self._open(opening)
+        guess = self._hunks.feed(piece)
+        if isinstance(guess, Line):
+            self._hint_line(guess)
+        elif guess is not None:
+            self._say(guess.text)
+        self._compare_lines(pointer)
+        self._expect(piece, pointer)
+        return self._hints
+
+    def near(self, pointer: int) -> list[tuple[int, int]]:
+        """Return places near which the copy may go on, the likeliest first, and how far before them to look.
+
+        Under the new names first, then where it was going, then in the other forms.
+        """
+        places, number = [(pointer, 0)], self._shelf.at(pointer)
+        if self._renamed >= 0 and number not in (-1, self._renamed):
+            view, other = self._shelf.views[number], self._shelf.views[self._renamed]
+            if view.passage == other.passage:
+                places.insert(0, (int(other.lines[view.line(pointer)]), _BEHIND))
+        return places + [(place, _BEHIND) for place in self._shelf.corresponding()]
+
+    def _expect(self, piece: bytes, pointer: int) -> None:
+        """Point at the start of the prediction until it is copied from: at once, and after a line (such as a fence)."""
+        if pointer > self._expected >= 0 and self._corpus.source(pointer - 1) == "prediction":
+            self._expected = -1
+        if self._expected >= 0 and piece.endswith(b"\n"):
+            self._hint(self._expected, DICTATED)
+
+    def _open(self, opening: Opening) -> None:
+        """Do what an opening asks for: write the forms that begin, or point at the passage that is said again."""
+        forms = [wanted for wanted in _WANTED.get(opening.text, ()) if wanted.name not in self._written]
+        if forms:
+            self._written.update(wanted.name for wanted in forms)
+            self._write(forms)
+        first = _REPEATS.get(opening.text)
+        if first in self._opened:
+            said_since = len(self._stream.text) - opening.end
+            self._hint(self._stream.position(self._opened[first] + said_since), DICTATED)
+        self._opened[opening.text] = opening.end
+
+    def _write(self, forms: list[Form]) -> None:
+        """Write all passages in some forms, the latest first, as far as the bound allows; the first form comes last."""
+        left, tail = _CHARACTERS, self._shelf.tail()
+        for wanted in reversed(forms):
+            for number, passage in reversed(list(enumerate(self._passages))):
+                text, starts = surface(wanted, passage.lines)
+                left -= len(text)
+                if passage.form != wanted.name and left >= 0:
+                    self._add(number, wanted.name, wanted.name, text, starts)
+        self._shelf.resume(tail)
+
+    # ---- Hints ----
+
+    def _hint(self, position: int, worth: int) -> None:
+        """Note a place that may come next."""
+        if self._corpus.first <= position < len(self._corpus):
+            self._hints.append((position, worth))
+
+    def _hint_line(self, guess: Line) -> None:
+        """Note the line that a diff goes to; its first token may have been said with the newline before it."""
+        position = self._shelf.line(guess.form, guess.number)
+        if position >= 0:
+            place, length = self._corpus.nearest(position, 8, 24)
+            self._hint(place if length else position, _LINE)
+
+    def _say(self, text: str) -> None:
+        """Note a text that the format dictates."""
+        if text not in self._sayings:
+            tail = self._shelf.tail()
+            self._sayings[text] = self._shelf.write_fixed(text)
+            self._shelf.resume(tail)
+        self._hint(self._sayings[text], DICTATED)
+
+    # ---- Renames ----
+
+    def _compare_lines(self, pointer: int) -> None:
+        """Learn from the lines that were finished since the last time, against the lines that they were copied from."""
+        number = self._shelf.at(pointer)
+        if number < 0:
+            return
+        view = self._shelf.views[number]
+        written = form(view.form)
+        *said, rest = self._stream.text[self._compared :].decode("utf-8", "replace").split(written.joint)
+        if not said:
+            return
+        self._compared = len(self._stream.text) - len(rest.encode())
+        lines, current, changed = self._passages[view.passage].lines, view.line(pointer), False
+        for back, line in enumerate(reversed(said), 1):
+            if 0 <= current - back < len(lines):
+                source = written.write([lines[current - back]])[0]
+                if source != line or self._renames:
+                    changed |= self._renames.learn(source, line)
+        if changed:
+            self._write_renamed(view, max(0, current - 1))
+
+    def _write_renamed(self, view: View, line: int) -> None:
+        """Write what is left of a view under the names that the answer gives."""
+        if self._renamed >= 0:
+            self._shelf.dismiss(self._renamed)
+            self._renamed = -1
+        left = self._passages[view.passage].lines[line:]
+        if self._renames and left:
+            tail = self._shelf.tail()
+            text, starts = surface(form(view.form), self._renames.apply(left))
+            self._renamed = self._add(view.passage, view.form, "renamed", text, starts, skipped=line)
+            self._shelf.resume(tail)

@@ -1,0 +1,131 @@
+"""The views of known passages: where each stands in the corpus, and which places in them correspond."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..index.corpus import Corpus
+from ..views.tokens import Tokens
+
+__all__ = ["Shelf", "View"]
+
+_TAIL = 64  # tokens of the sequence that are said again behind a new document, for matches to run on
+_PATIENCE = 200  # looks at a view that was never right before it is looked at no more
+
+
+class View(NamedTuple):
+    """A passage in one surface form: where each of its lines begins in the corpus, int64 [lines + 1] with the end."""
+
+    passage: int
+    form: str
+    lines: NDArray[np.int64]
+
+    def line(self, position: int) -> int:
+        """Return the line that a position lies in."""
+        return bisect_right(self.lines, position) - 1
+
+
+class Shelf:
+    """Puts texts into the corpus as documents of their own, and remembers the places that were copied from lately.
+
+    While a sequence runs, it goes on behind a new document by saying its last tokens again.
+    """
+
+    def __init__(self, corpus: Corpus, tokens: Tokens) -> None:
+        self._corpus = corpus
+        self._tokens = tokens
+        self.views: list[View] = []
+        self._looks: list[int] = []
+        self._recent: dict[int, int] = {}
+
+    # ---- Writing ----
+
+    def write_fixed(self, text: str) -> int:
+        """Add a document of words that a format dictates; return its position."""
+        return self._append(self._tokens.encode_fixed(text), "format")
+
+    def _append(self, ids: NDArray[np.int32], source: str) -> int:
+        """Add a document; return its position."""
+        self._corpus.begin(source)
+        begin = len(self._corpus)
+        self._corpus.extend(ids)
+        return begin
+
+    def add(self, passage: int, form: str, source: str, text: str, starts: list[int], skipped: int = 0) -> int:
+        """Add a view, given where its lines start in the text and how many lines before them are left out."""
+        ids = self._tokens.encode(text)
+        begin, offsets = self._append(ids, source), character_offsets(self._tokens.pieces(ids.tolist()))
+        at = np.searchsorted(offsets, starts)
+        lines = np.concatenate([np.full(skipped, at[0] if len(at) else 0), at, [len(offsets)]]) + begin
+        return self.register(View(passage, form, lines))
+
+    def register(self, view: View) -> int:
+        """Remember a view that stands in the corpus; return its number."""
+        self.views.append(view)
+        self._looks.append(0)
+        return len(self.views) - 1
+
+    def tail(self) -> NDArray[np.int32]:
+        """Return the last tokens of the open document; to be kept before writing and given to `resume` after it."""
+        tail = self._corpus.tokens[-_TAIL:].copy()
+        return tail[np.append(np.flatnonzero(tail < 0), -1).max() + 1 :]
+
+    def resume(self, tail: NDArray[np.int32]) -> None:
+        """Go on with the sequence behind new documents."""
+        self._corpus.begin("output")
+        self._corpus.extend(tail)
+
+    # ---- Places ----
+
+    def at(self, position: int) -> int:
+        """Return the number of the view that a position lies in, -1 for none."""
+        for number in reversed(range(len(self.views))):
+            lines = self.views[number].lines
+            if lines[0] <= position <= lines[-1]:
+                return number
+        return -1
+
+    def remember(self, position: int, size: int = 3) -> None:
+        """Note a place that was copied from; the last `size` views are remembered, each with its last place."""
+        number = self.at(position)
+        if number >= 0:
+            self._looks[number] = -(2**30)  # a view that was right once is looked at for ever
+            self._recent.pop(number, None)
+            self._recent[number] = position
+            if len(self._recent) > size:
+                del self._recent[next(iter(self._recent))]
+
+    def dismiss(self, number: int) -> None:
+        """Look at a view no more."""
+        self._looks[number] = _PATIENCE
+
+    def corresponding(self) -> list[int]:
+        """Return the places in other views of the same passages that correspond to the places of the last copies."""
+        found: dict[int, None] = {}
+        for recent, position in self._recent.items():
+            passage, line = self.views[recent].passage, self.views[recent].line(position)
+            for number, view in enumerate(self.views):
+                if number != recent and view.passage == passage and self._looks[number] < _PATIENCE:
+                    self._looks[number] += 1
+                    found[int(view.lines[line])] = None
+        return list(found)
+
+    def line(self, form: str, number: int) -> int:
+        """Return the place of a line in some form, of the passage copied from last or else the longest; -1 if none."""
+        views = [view for view in self.views if view.form == form and 0 <= number < len(view.lines) - 1]
+        passages = [self.views[recent].passage for recent in reversed(self._recent)]
+        known = [view for passage in passages for view in views if view.passage == passage]
+        best = known[0] if known else max(views, key=lambda view: len(view.lines), default=None)
+        return -1 if best is None else int(best.lines[number])
+
+
+def character_offsets(pieces: list[bytes]) -> NDArray[np.int64]:
+    """Return for each token the number of characters before it, int64 [n]."""
+    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    begins_character = (np.frombuffer(b"".join(pieces), np.uint8) & 0xC0) != 0x80
+    characters = np.concatenate([[0], np.cumsum(begins_character)])
+    return characters[np.concatenate([[0], ends[:-1]])] if pieces else ends

@@ -1,0 +1,37 @@
+"""The forms that are known: each is one small file beside this one, and one name in `FORMS`."""
+
+from __future__ import annotations
+
+from .diff import ADDED, CONTEXT, REMOVED
+from .entities import ENTITIES, ENTITIES_QUOTED
+from .fenced import PLAIN
+from .form import Form
+from .indented import INDENTED, named
+from .json_strings import JSON, JSON_ASCII, JSON_TWICE
+from .literals import DOUBLE, SINGLE
+from .numbered import ARROW, BAR, COLON, COLUMN, LETTER, NUMBERED
+from .quoted import QUOTED
+
+FORMS: tuple[Form, ...] = (
+    *(PLAIN, INDENTED, QUOTED),
+    *(JSON, JSON_ASCII, JSON_TWICE),
+    *(CONTEXT, REMOVED, ADDED),
+    *(NUMBERED, ARROW, BAR, COLUMN, COLON, LETTER),
+    *(ENTITIES, ENTITIES_QUOTED, SINGLE, DOUBLE),
+)
+
+
+def form(name: str) -> Form:
+    """Return the form of a name, also ``"indented_8"`` and the like.
+
+    Raises
+    ------
+    ValueError
+        When no form has that name.
+
+    """
+    known = {each.name: each for each in FORMS}
+    found = known.get(name) or named(name)
+    if found is None:
+        raise ValueError(f"name is {name!r}; allowed is one of {', '.join(known)}, or 'indented_' with a number")
+    return found

@@ -1,0 +1,43 @@
+"""Watches text as it streams for the openings that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import ahocorasick
+
+__all__ = ["Opening", "Watcher"]
+
+
+class Opening(NamedTuple):
+    """An opening that was met: its text, and where the text behind it begins, in bytes from the start of the stream."""
+
+    text: str
+    end: int
+
+
+class Watcher:
+    """Finds strings in a stream of bytes, whatever pieces it comes in (Aho and Corasick 1975).
+
+    The cost is linear in the stream and does not depend on how many strings are watched for.
+    """
+
+    def __init__(self, openings: Iterable[str]) -> None:
+        self._automaton = ahocorasick.Automaton()
+        for opening in openings:
+            self._automaton.add_word(_as_text(opening.encode()), opening)
+        self._automaton.make_automaton()
+        self._search = self._automaton.iter("") if len(self._automaton) else None
+
+    def feed(self, piece: bytes) -> list[Opening]:
+        """Go on with the next bytes; return the openings that end in them."""
+        if self._search is None:
+            return []
+        self._search.set(_as_text(piece))
+        return [Opening(opening, end + 1) for end, opening in self._search]
+
+
+def _as_text(data: bytes) -> str:
+    """Return bytes as the characters of the same numbers, so that offsets count bytes."""
+    return data.decode("latin-1")

@@ -1,0 +1,106 @@
+"""The tokenizer border: text to ids and back, the only file that calls a tokenizer."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Tokens"]
+
+_made: weakref.WeakKeyDictionary[Any, Tokens] = weakref.WeakKeyDictionary()
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+class Tokens:
+    """What a tokenizer makes of text, and which bytes each of its tokens stands for.
+
+    Knows the three kinds of fast tokenizers: bytes written as printable characters (GPT-2 and most since),
+    SentencePiece's ``▁`` for a space with ``<0x0A>`` for bytes, and WordPiece's ``##`` for a word that goes on.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerBase
+        Called as transformers' tokenizers are.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[int, bytes] = {}
+        self._fixed: dict[str, NDArray[np.int32]] = {}
+        decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
+        kind = decoder.__getstate__() if decoder is not None else b""
+        self._is_byte_level = b'"ByteLevel"' in kind
+        self._is_word_piece = b'"WordPiece"' in kind
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> Tokens:
+        """Return the one object of a tokenizer, or of the one in a processor; it remembers what it has looked up.
+
+        Raises
+        ------
+        TypeError
+            For what does not work as transformers' tokenizers do.
+        """
+        if not hasattr(tokenizer, "convert_ids_to_tokens"):
+            tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
+        if not (hasattr(tokenizer, "convert_ids_to_tokens") and hasattr(tokenizer, "added_tokens_decoder")):
+            raise TypeError(
+                f"{type(tokenizer).__name__} is no tokenizer; allowed is a fast tokenizer of transformers, such as "
+                "AutoTokenizer.from_pretrained gives, or None to draft on token ids alone"
+            )
+        found = _made.get(tokenizer)
+        if found is None:
+            found = _made[tokenizer] = cls(tokenizer)
+        return found
+
+    def encode(self, text: str) -> NDArray[np.int32]:
+        """Return the ids of a text, int32 [n], without special tokens."""
+        ids = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return np.asarray(ids, dtype=np.int32)
+
+    def encode_fixed(self, text: str) -> NDArray[np.int32]:
+        """Return the ids of a text that comes up again and again, as of a format."""
+        if text not in self._fixed:
+            self._fixed[text] = self.encode(text)
+        return self._fixed[text]
+
+    def pieces(self, ids: Sequence[int]) -> list[bytes]:
+        """Return the bytes, in UTF-8, that each token adds to the text; a space between words belongs to the later."""
+        missing = [one for one in dict.fromkeys(ids) if one not in self._known]
+        if missing:
+            texts = self._tokenizer.convert_ids_to_tokens(missing)
+            self._known |= {one: self._piece(one, text) for one, text in zip(missing, texts, strict=True)}
+        return [self._known[one] for one in ids]
+
+    def _piece(self, one: int, text: str | None) -> bytes:
+        """Translate one token of the vocabulary; an id beyond it stands for nothing."""
+        if text is None:
+            return b""
+        if (byte := _BYTE.fullmatch(text)) and not self._is_byte_level:
+            return bytes([int(byte[1], 16)])
+        if one in self._tokenizer.added_tokens_decoder:
+            return text.encode()
+        if self._is_byte_level:
+            return b"".join(_BYTES.get(character, character.encode()) for character in text)
+        if self._is_word_piece:
+            return text[2:].encode() if text.startswith("##") else b" " + text.encode()
+        return text.replace("\u2581", " ").encode()
+
+
+def _printable_bytes() -> dict[str, bytes]:
+    """Return the byte that each character of a byte-level vocabulary stands for (GPT-2's table).
+
+    Printable bytes stand for themselves, the others follow from U+0100 on, in order.
+    """
+    plain = [*range(ord("!"), ord("~") + 1), *range(ord("\u00a1"), ord("\u00ac") + 1), *range(ord("\u00ae"), 256)]
+    table = {chr(byte): bytes([byte]) for byte in plain}
+    others = [byte for byte in range(256) if byte not in plain]
+    return table | {chr(256 + place): bytes([byte]) for place, byte in enumerate(others)}
+
+
+_BYTES = _printable_bytes()

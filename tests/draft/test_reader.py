@@ -1,0 +1,130 @@
+"""The drafter through surface forms: whatever the form, a copy of what the prompt holds is found."""
+
+from __future__ import annotations
+
+import difflib
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookahead import Drafter
+from tests.vocabularies import KINDS, SAMPLE, vocabulary
+
+NUMBERED = "".join(f"{number:6d}\t{line}" for number, line in enumerate(SAMPLE.splitlines(True), 1))
+INDENTED = "".join(f"    {line}" if line.strip() else line for line in SAMPLE.splitlines(True))
+JSON = json.dumps({"path": "basket.py", "content": SAMPLE})
+CHANGED = SAMPLE.replace("item.price", "item.net_price")
+
+
+def sources(drafter: Drafter, prompt: str, answer: str, kind: str = "byte_level", budget: int = 32) -> dict[str, int]:
+    """Replay an answer; return how many tokens were accepted from each source, and under "model" all others."""
+    tokenizer = vocabulary(kind)
+    ids = tokenizer(answer, add_special_tokens=False)["input_ids"]
+    drafter.begin(tokenizer(prompt, add_special_tokens=False)["input_ids"])
+    found: dict[str, int] = {}
+    while ids:
+        draft = drafter.propose(budget)
+        path = draft.follow(ids)
+        for node in path:
+            found[draft.sources[node]] = found.get(draft.sources[node], 0) + 1
+        found["model"] = found.get("model", 0) + (len(path) < len(ids))
+        drafter.accept(ids[: len(path) + 1])
+        ids = ids[len(path) + 1 :]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["byte_level", "sentence_piece"])
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        (f"Change it:\n```python\n{NUMBERED}```\n", f"```python\n{SAMPLE}```"),
+        (f"Change it:\n```python\n{INDENTED}```\n", f"```python\n{SAMPLE}```"),
+        (f"Tool result:\n{JSON}\nChange it.\n", f"```python\n{SAMPLE}```"),
+        (f"Change it:\n```python\n{SAMPLE}```\n", f"<tool_call>\n{JSON}\n</tool_call>"),
+        (f"Change it:\n```python\n{NUMBERED}```\n", f"<tool_call>\n{JSON}\n</tool_call>"),
+        (f"Change it:\n```python\n{SAMPLE}```\n", f'{{"arguments": {json.dumps(JSON)}}}'),
+    ],
+    ids=["numbered", "indented", "json read", "json written", "numbered to json", "json in json"],
+)
+def test_a_copy_in_another_form_is_found(kind: str, prompt: str, answer: str) -> None:
+    found = sources(Drafter(vocabulary(kind)), prompt, answer, kind)
+    blind = sources(Drafter(), prompt, answer, kind)
+    assert sum(count for source, count in found.items() if source.startswith("view:")) > found["model"]
+    assert found["model"] * 2 < blind["model"]
+
+
+def test_a_diff_is_followed_with_its_signs_and_hunks() -> None:
+    old, new = SAMPLE.splitlines(True), CHANGED.splitlines(True)
+    diff = "".join(difflib.unified_diff(old, new, "a/basket.py", "b/basket.py"))
+    prompt, answer = f"basket.py\n```python\n{SAMPLE}```\n", f"```diff\n{diff}```"
+    found = sources(Drafter(vocabulary("byte_level")), prompt, answer)
+    assert found["view:context"] > 0 and found["view:removed"] > 0 and found["format"] > 0
+    assert found["model"] < sources(Drafter(), prompt, answer)["model"]
+
+
+def test_what_is_replaced_is_repeated() -> None:
+    old, new = SAMPLE[:120], SAMPLE[:120].replace("prices", "totals")
+    prompt = f"basket.py\n```python\n{SAMPLE}```\n"
+    block = f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
+    ids = vocabulary("byte_level")(block, add_special_tokens=False)["input_ids"]
+    again = len(
+        vocabulary("byte_level")(block.split("=======\n")[0] + "=======\n", add_special_tokens=False)["input_ids"]
+    )
+    drafter = Drafter(vocabulary("byte_level"))
+    drafter.begin(prompt)
+    drafter.accept(ids[:again])
+    assert drafter.propose(32).follow(ids[again:])
+
+
+def test_names_that_changed_twice_are_drafted_under_the_new_name() -> None:
+    answer = SAMPLE.replace("items", "goods")
+    prompt = f"Rename items to goods.\n```python\n{SAMPLE}```\n"
+    found = sources(Drafter(vocabulary("byte_level")), prompt, f"```python\n{answer}```")
+    assert found["view:renamed"] > 0
+
+
+def test_a_prediction_is_drafted_from_at_once_and_after_a_fence() -> None:
+    tokenizer = vocabulary("byte_level")
+    drafter = Drafter(tokenizer)
+    ids = tokenizer(SAMPLE, add_special_tokens=False)["input_ids"]
+    drafter.begin("Write a basket.", prediction=SAMPLE)
+    draft = drafter.propose(16)
+    assert draft.tokens[draft.follow(ids)].tolist() == ids[: len(draft.follow(ids))] != []
+    assert set(draft.sources) == {"prediction"}
+    drafter.begin("Write a basket.", prediction=ids)
+    fence = tokenizer("```python\n", add_special_tokens=False)["input_ids"]
+    drafter.accept(fence)
+    assert drafter.propose(16).follow(ids)
+
+
+def test_a_prediction_without_a_tokenizer() -> None:
+    drafter = Drafter()
+    drafter.begin([1, 2, 3], prediction=[7, 8, 9, 10])
+    assert drafter.propose(3).tokens.tolist() == [7, 8, 9]
+    with pytest.raises(ValueError, match="tokenizer"):
+        drafter.begin([1, 2, 3], prediction="text")
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.lists(
+        st.sampled_from([SAMPLE, NUMBERED, JSON, "```\n", "\n@@ -1,3 +1,4 @@\n", "é\u4e2d", "> a\n", " "]), max_size=4
+    ),
+    st.lists(
+        st.sampled_from([SAMPLE[:200], JSON[:200], "<tool_call>", "```diff\n", "@@ -1,3 +", "1,4 @@\n", "é", "\n"]),
+        max_size=9,
+    ),
+    st.sampled_from([None, 65_536]),
+)
+def test_any_text_may_come(kind: str, prompt: list[str], answer: list[str], max_bytes: int | None) -> None:
+    tokenizer = vocabulary(kind)
+    drafter = Drafter(tokenizer, max_bytes=max_bytes)
+    drafter.begin(tokenizer("".join(prompt), add_special_tokens=False)["input_ids"])
+    for piece in answer:
+        draft = drafter.propose(24)
+        assert len(draft) <= 24
+        assert (draft.parents < np.arange(len(draft))).all()
+        drafter.accept(tokenizer(piece, add_special_tokens=False)["input_ids"])
