@@ -14,7 +14,7 @@ from ..views.openings import Opening, Watcher
 from ..views.pairs import PAIRS
 from ..views.passages import find
 from ..views.renames import Renames
-from ..views.skeletons import SKELETONS
+from ..views.skeletons import skeletons
 from ..views.tokens import Tokens
 from .shelf import Shelf, View, character_offsets
 
@@ -79,7 +79,8 @@ class Reader:
 
     def begin(self, prompt: list[int], prediction: list[int]) -> list[tuple[int, int]]:
         """Put prediction and prompt into the corpus, behind the views that any answer may need; return the hints."""
-        for skeleton in SKELETONS:
+        text = b"".join(self._tokens.pieces(prompt)).decode("utf-8", "replace")
+        for skeleton in skeletons(text):
             self._shelf.write_fixed(skeleton)
         if prediction:
             self._read(prediction, "prediction")
@@ -94,7 +95,8 @@ class Reader:
         """Put a text into the corpus, behind the plain forms of those of its passages that are not plain."""
         pieces = self._tokens.pieces(ids)
         first = len(self._passages)
-        self._passages += find(b"".join(pieces).decode("utf-8", "replace"))
+        text = b"".join(pieces).decode("utf-8", "replace")
+        self._passages += find(text)
         self._sources += [source] * (len(self._passages) - first)
         for number, passage in enumerate(self._passages[first:], first):
             if passage.form != "plain":
@@ -161,7 +163,7 @@ class Reader:
             self._hint(self._expected, DICTATED)
 
     def _open(self, opening: Opening) -> None:
-        """Do what an opening asks for: write the forms that begin, or point at the passage that is said again."""
+        """Do what an opening asks for: write the forms that begin, or point at what is said again."""
         forms = [wanted for wanted in _WANTED.get(opening.text, ()) if wanted.name not in self._written]
         if forms:
             self._written.update(wanted.name for wanted in forms)

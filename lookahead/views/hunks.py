@@ -8,7 +8,7 @@ from typing import NamedTuple
 __all__ = ["Hunks", "Line", "Say"]
 
 _HEADER = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_HALF_HEADER = re.compile(rb"@@ -(\d+)(?:,\d+)? \+\Z")
+_OPEN_HEADER = re.compile(rb"@@ -(?P<start>\d+)(?P<old>,\d+)?(?P<plus> \+)?(?P<moved>\d+)?(?P<new>,\d+)?\Z")
 
 
 class Say(NamedTuple):
@@ -28,13 +28,17 @@ class Hunks:
     """Reads a diff in whatever pieces it comes.
 
     ``@@ -a,b +c,d @@`` promises b lines of the old file from line a on and d of the new one from line c on; c is a,
-    moved by what earlier hunks of the file added and removed.
+    moved by what earlier hunks of the file added and removed. Lines that are added behind removed ones mostly resemble
+    these.
     """
 
     def __init__(self) -> None:
         self._line = bytearray()
         self._moved = 0
         self._left = [0, 0]
+        self._old = 0
+        self._resembled = -1
+        self._sign = b""
 
     def feed(self, piece: bytes) -> Say | Line | None:
         """Read on; return what comes next, if the format says it."""
@@ -47,14 +51,29 @@ class Hunks:
         self._line += rest
         if ended and not rest.strip():
             return guess
-        half = _HALF_HEADER.search(self._line) if rest.endswith(b"+") else None
-        return Say(f"{int(half[1]) + self._moved},") if half else None
+        if self._line == b"+" and self._resembled >= 0:
+            return Line("added", self._resembled)
+        return self._go_on() if self._line.startswith(b"@@ -") else None
+
+    def _go_on(self) -> Say | None:
+        """Say how an open header goes on."""
+        header = _OPEN_HEADER.match(self._line)
+        if header is None:
+            return None
+        if header["new"]:
+            return Say(" @@\n")
+        if header["moved"]:
+            return Say(",")
+        moved = f"{int(header['start']) + self._moved},"
+        if header["plus"]:
+            return Say(moved)
+        return Say(f" +{moved}") if header["old"] else Say(",")
 
     def _end_line(self, line: bytes) -> Say | Line | None:
         """Take in a whole line."""
         if header := _HEADER.match(line):
             start, old, _, new = (int(number) if number else 1 for number in header.groups())
-            self._left = [old, new]
+            self._left, self._old, self._resembled = [old, new], start - 1, -1
             self._moved += new - old
             return Line("context", start - 1) if old else None
         if line.startswith((b"--- ", b"+++ ")) and self._left == [0, 0]:
@@ -62,6 +81,18 @@ class Hunks:
             return None
         if self._left == [0, 0] or line.startswith(b"\\"):
             return None
-        sides = {b"-": (1, 0), b"+": (0, 1)}.get(line[:1], (1, 1))
-        self._left = [max(0, left - side) for left, side in zip(self._left, sides, strict=True)]
+        self._count(line[:1])
         return Say("@@ -") if self._left == [0, 0] else None
+
+    def _count(self, sign: bytes) -> None:
+        """Take in the sign of a line of a hunk."""
+        if sign == b"-" and (self._resembled < 0 or self._sign == b"+"):
+            self._resembled = self._old
+        elif sign == b"+" and self._resembled >= 0:
+            self._resembled += 1
+        elif sign not in (b"-", b"+"):
+            self._resembled = -1
+        self._sign = sign
+        old, new = {b"-": (1, 0), b"+": (0, 1)}.get(sign, (1, 1))
+        self._old += old
+        self._left = [max(0, self._left[0] - old), max(0, self._left[1] - new)]

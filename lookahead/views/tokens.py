@@ -66,6 +66,8 @@ class Tokens:
     def encode_fixed(self, text: str) -> NDArray[np.int32]:
         """Return the ids of a text that comes up again and again, as of a format."""
         if text not in self._fixed:
+            if len(self._fixed) >= 1024:
+                self._fixed.clear()
             self._fixed[text] = self.encode(text)
         return self._fixed[text]
 

@@ -59,13 +59,13 @@ def _openings(before: str) -> tuple[str, ...]:
     return tuple(f"{quote}{key}{quote}:{space}{quote}" for key in _KEYS for space in (" ", ""))
 
 
-JSON = Form("json", _write, NEWLINE, read, (*_openings(""), "<tool_call>", "[TOOL_CALLS]"), '"content": "')
+JSON = Form("json", _write, NEWLINE, read, _openings(""), '"content": "')
 JSON_ASCII = Form("json_ascii", partial(_write, ascii_only=True), NEWLINE, read, ("\\u",), '"content": "')
 JSON_TWICE = Form(
     "json2",
     partial(_write, depth=2),
     "\\" + NEWLINE,
     read,
-    (*_openings("\\"), '"arguments": "{', '"arguments":"{'),
+    _openings("\\"),
     r"\"content\": \"",
 )
