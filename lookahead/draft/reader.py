@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..views.openings import Opening, Watcher
 from ..views.pairs import PAIRS
 from ..views.passages import find
 from ..views.renames import Renames
-from ..views.skeletons import skeletons
+from ..views.skeletons import named_blocks, skeletons
 from ..views.tokens import Tokens
 from .shelf import Shelf, View, character_offsets
 
@@ -22,6 +22,7 @@ __all__ = ["DICTATED", "Reader"]
 
 DICTATED, _LINE = 8, 6  # match lengths after which a guess is right as often as these rules
 _CHARACTERS = 400_000  # most that is written at one opening
+_NAMED = 400  # bytes of the answer in which it may have named a file
 _BEHIND = 8  # tokens before a corresponding place where the copy may go on as well
 _WANTED = {
     opening: [wanted for wanted in FORMS if opening in wanted.openings] for each in FORMS for opening in each.openings
@@ -63,7 +64,9 @@ class Reader:
         self._shelf = Shelf(corpus, tokens)
         self._passages: list[Passage] = []
         self._sources: list[str] = []
-        self._written: set[str] = set()
+        self._written: set[tuple[str, int]] = set()
+        self._files: dict[str, list[int]] = {}
+        self._named = ""
         self._watcher = Watcher({*_WANTED, *(opening for pair in PAIRS for opening in pair)})
         self._opened: dict[str, int] = {}
         self._stream = Stream()
@@ -79,26 +82,34 @@ class Reader:
 
     def begin(self, prompt: list[int], prediction: list[int]) -> list[tuple[int, int]]:
         """Put prediction and prompt into the corpus, behind the views that any answer may need; return the hints."""
-        text = b"".join(self._tokens.pieces(prompt)).decode("utf-8", "replace")
-        for skeleton in skeletons(text):
+        pieces = self._tokens.pieces(prompt)
+        text = b"".join(pieces).decode("utf-8", "replace")
+        blocks = named_blocks(text)
+        for skeleton in skeletons([path for _, path in blocks]):
             self._shelf.write_fixed(skeleton)
         if prediction:
-            self._read(prediction, "prediction")
+            expected = self._tokens.pieces(prediction)
+            self._read(prediction, expected, b"".join(expected).decode("utf-8", "replace"), "prediction")
             self._expected = len(self._corpus) - len(prediction)
-        self._read(prompt, "prompt")
+        first = len(self._passages)
+        self._read(prompt, pieces, text, "prompt")
+        starts = [at for at, _ in blocks]
+        for number, passage in enumerate(self._passages[first:], first):
+            block = bisect_right(starts, passage.starts[0]) - 1
+            if block >= 0:
+                self._files.setdefault(blocks[block][1], []).append(number)
         self._corpus.relabel("output")
         if prediction:
             self._hint(self._expected, DICTATED)
         return self._hints
 
-    def _read(self, ids: list[int], source: str) -> None:
+    def _read(self, ids: list[int], pieces: list[bytes], text: str, source: str) -> None:
         """Put a text into the corpus, behind the plain forms of those of its passages that are not plain."""
-        pieces = self._tokens.pieces(ids)
         first = len(self._passages)
-        text = b"".join(pieces).decode("utf-8", "replace")
-        self._passages += find(text)
+        self._passages += [passage for passage in find(text) if _is_whole(passage, text)]
         self._sources += [source] * (len(self._passages) - first)
         for number, passage in enumerate(self._passages[first:], first):
+            self._written.add(("plain", number))
             if passage.form != "plain":
                 self._add(number, "plain", passage.form, "\n".join(passage.lines), offsets(passage.lines))
         self._corpus.begin(source)
@@ -164,9 +175,7 @@ class Reader:
 
     def _open(self, opening: Opening) -> None:
         """Do what an opening asks for: write the forms that begin, or point at what is said again."""
-        forms = [wanted for wanted in _WANTED.get(opening.text, ()) if wanted.name not in self._written]
-        if forms:
-            self._written.update(wanted.name for wanted in forms)
+        if forms := _WANTED.get(opening.text):
             self._write(forms)
         first = _REPEATS.get(opening.text)
         if first in self._opened:
@@ -175,15 +184,28 @@ class Reader:
         self._opened[opening.text] = opening.end
 
     def _write(self, forms: list[Form]) -> None:
-        """Write all passages in some forms, the latest first, as far as the bound allows; the first form comes last."""
-        left, tail = _CHARACTERS, self._shelf.tail()
+        """Write the passages that an answer may mean in some forms, the latest first; the first form comes last."""
+        left, tail, before, texts = _CHARACTERS, self._shelf.tail(), len(self._corpus), set[str]()
         for wanted in reversed(forms):
-            for number, passage in reversed(list(enumerate(self._passages))):
+            for number in self._meant():
+                passage = self._passages[number]
+                if (wanted.name, number) in self._written or passage.form == wanted.name:
+                    continue
+                self._written.add((wanted.name, number))
                 text, starts = surface(wanted, passage.lines)
                 left -= len(text)
-                if passage.form != wanted.name and left >= 0:
+                if left >= 0 and text not in texts:
+                    texts.add(text)
                     self._add(number, wanted.name, wanted.name, text, starts)
-        self._shelf.resume(tail)
+        if len(self._corpus) > before:
+            self._shelf.resume(tail)
+
+    def _meant(self) -> list[int]:
+        """Return the passages of the file that the answer named last, or all, the latest first."""
+        said = bytes(self._stream.text[-_NAMED:]).decode("utf-8", "replace")
+        self._named = max((path for path in self._files if path in said), key=said.rfind, default=self._named)
+        everything = range(len(self._passages))
+        return list(reversed(self._files.get(self._named, everything)))
 
     # ---- Hints ----
 
@@ -240,3 +262,11 @@ class Reader:
             text, starts = surface(form(view.form), self._renames.apply(left))
             self._renamed = self._add(view.passage, view.form, "renamed", text, starts, skipped=line)
             self._shelf.resume(tail)
+
+
+def _is_whole(passage: Passage, text: str) -> bool:
+    """Tell whether a passage can be what an answer copies: of indented blocks, only those that fill their fence."""
+    if not passage.form.startswith("indented"):
+        return True
+    before = text[max(0, passage.starts[0] - 200) : passage.starts[0]].rstrip()
+    return not before or before.rpartition("\n")[2].lstrip().startswith(("```", "~~~"))

@@ -125,7 +125,7 @@ class Shelf:
 
 def character_offsets(pieces: list[bytes]) -> NDArray[np.int64]:
     """Return for each token the number of characters before it, int64 [n]."""
-    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     begins_character = (np.frombuffer(b"".join(pieces), np.uint8) & 0xC0) != 0x80
     characters = np.concatenate([[0], np.cumsum(begins_character)])
     return characters[np.concatenate([[0], ends[:-1]])] if pieces else ends

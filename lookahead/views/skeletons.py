@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["skeletons"]
+__all__ = ["named_blocks", "skeletons"]
 
-_PATH = re.compile(r"(?<![\w./-])(?:[\w.-]{1,64}/){0,16}[\w.-]{1,64}\.\w{1,8}(?=[`*:]{0,3}\n```)")
+_PATH = re.compile(r"(?<![\w./-])(?:[\w.-]{1,64}/){0,16}[\w.-]{1,64}\.\w{1,8}(?=[`*:]{0,3}$)")
 _FIXED = (
     "```\n<<<<<<< SEARCH\n",
     "\n>>>>>>> REPLACE\n```\n",
@@ -22,10 +22,17 @@ _NAMING = (
 )
 
 
-def skeletons(prompt: str) -> list[str]:
-    """Return pieces of unified diffs, Aider's blocks, OpenAI's patches and tool calls, for the files of a prompt.
+def named_blocks(text: str) -> list[tuple[int, str]]:
+    """Return where the fenced blocks begin that stand right behind a path, and their paths."""
+    found, at = [], text.find("\n```")
+    while at >= 0:
+        if match := _PATH.search(text, text.rfind("\n", 0, at) + 1, at):
+            found.append((at, match[0]))
+        at = text.find("\n```", at + 1)
+    return found
 
-    A file counts if its path stands right before a fence; the last two do, or a name that stands for any.
-    """
-    paths = list(dict.fromkeys(reversed(_PATH.findall(prompt))))[:2] or ["file"]
-    return [*_FIXED, *(text.format(path=path) for path in reversed(paths) for text in _NAMING)]
+
+def skeletons(paths: list[str]) -> list[str]:
+    """Return pieces of unified diffs, Aider's blocks, OpenAI's patches and tool calls, for the last two files."""
+    latest = list(dict.fromkeys(reversed(paths)))[:2] or ["file"]
+    return [*_FIXED, *(text.format(path=path) for path in reversed(latest) for text in _NAMING)]

@@ -32,6 +32,7 @@ class Tokens:
         self._tokenizer = tokenizer
         self._known: dict[int, bytes] = {}
         self._fixed: dict[str, NDArray[np.int32]] = {}
+        self._added = frozenset(tokenizer.added_tokens_decoder)
         decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
         kind = decoder.__getstate__() if decoder is not None else b""
         self._is_byte_level = b'"ByteLevel"' in kind
@@ -85,7 +86,7 @@ class Tokens:
             return b""
         if (byte := _BYTE.fullmatch(text)) and not self._is_byte_level:
             return bytes([int(byte[1], 16)])
-        if one in self._tokenizer.added_tokens_decoder:
+        if one in self._added:
             return text.encode()
         if self._is_byte_level:
             return b"".join(_BYTES.get(character, character.encode()) for character in text)

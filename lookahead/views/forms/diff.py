@@ -15,7 +15,7 @@ from .form import Form, Passage, passages
 _HEAD = re.compile(
     r"\n(?:@@(?=[ \r\n]|\Z)|\*\*\* (?:Begin Patch|Update File|Add File)|(?:```+|~~~+)(?:diff|patch)\b)[^\n]*"
 )
-_OPENINGS = ("@@ ", "```diff", "```patch", "*** Begin Patch", "diff --git ", "--- a/")
+_OPENINGS = ("@@ ", "@@\n")
 
 
 def read(text: str) -> list[Passage]:

@@ -60,7 +60,7 @@ def _openings(before: str) -> tuple[str, ...]:
 
 
 JSON = Form("json", _write, NEWLINE, read, _openings(""), '"content": "')
-JSON_ASCII = Form("json_ascii", partial(_write, ascii_only=True), NEWLINE, read, ("\\u",), '"content": "')
+JSON_ASCII = Form("json_ascii", partial(_write, ascii_only=True), NEWLINE, read, _openings(""), '"content": "')
 JSON_TWICE = Form(
     "json2",
     partial(_write, depth=2),

@@ -61,7 +61,8 @@ def _escape(special: re.Match[str]) -> str:
 
 
 def _openings(quote: str) -> tuple[str, ...]:
-    return tuple(before + quote for before in ("write(", "write_text(", "content = ", "content: ", "expected = "))
+    names = ("content", "contents", "source", "code", "expected")
+    return tuple(f"{name} = {quote}" for name in names) + (f"content: {quote}",)
 
 
 SINGLE = Form("single", partial(_write, quote="'"), NEWLINE, read, _openings("'"), "('")
