@@ -7,6 +7,7 @@ again; a forward gives the drafted tokens that were right and one more. FILE is 
 from __future__ import annotations
 
 import argparse
+import random
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -74,6 +75,9 @@ def main() -> None:
     parser.add_argument("--tasks", type=Path, required=True, help="JSON lines with path, instruction, before, after")
     parser.add_argument("--budget", type=int, default=32, help="most tokens drafted in one forward")
     parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS, metavar="FORMAT")
+    parser.add_argument(
+        "--sample", type=int, help="so many tasks, drawn at random with a fixed seed; all when left out"
+    )
     parser.add_argument("--only", nargs="+", help="names of the drafters to run, by their beginning")
     given = parser.parse_args()
     tokenizer = smollm2.load_tokenizer()
@@ -82,7 +86,8 @@ def main() -> None:
     by_format: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
     by_language: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
     running = {name: make() for name, make in made.items()}
-    for edit in read_edits(given.tasks):
+    edits = list(read_edits(given.tasks))
+    for edit in random.Random(0).sample(edits, given.sample) if given.sample else edits:
         for form in given.formats:
             prompt, answer = render(edit, form, tokenizer)
             for name, drafter in running.items():

@@ -8,12 +8,13 @@ import numpy as np
 
 from ..index.corpus import Corpus
 from ..views.forms import FORMS, form
-from ..views.forms.form import Form, Passage, offsets, surface
+from ..views.forms.form import Form, Passage, surface
 from ..views.hunks import Hunks, Line
 from ..views.openings import Opening, Watcher
 from ..views.pairs import PAIRS
 from ..views.passages import find
 from ..views.renames import Renames
+from ..views.shifts import Shifts
 from ..views.skeletons import named_blocks, skeletons
 from ..views.tokens import Tokens
 from .shelf import Shelf, View, character_offsets
@@ -22,6 +23,7 @@ __all__ = ["DICTATED", "Reader"]
 
 DICTATED, _LINE = 8, 6  # match lengths after which a guess is right as often as these rules
 _CHARACTERS = 400_000  # most that is written at one opening
+_MOST = 256  # views of one sequence
 _NAMED = 400  # bytes of the answer in which it may have named a file
 _BEHIND = 8  # tokens before a corresponding place where the copy may go on as well
 _WANTED = {
@@ -99,6 +101,7 @@ class Reader:
             if block >= 0:
                 self._files.setdefault(blocks[block][1], []).append(number)
         self._corpus.relabel("output")
+        self._shifts = Shifts([passage.lines for passage in self._passages])
         if prediction:
             self._hint(self._expected, DICTATED)
         return self._hints
@@ -111,7 +114,7 @@ class Reader:
         for number, passage in enumerate(self._passages[first:], first):
             self._written.add(("plain", number))
             if passage.form != "plain":
-                self._add(number, "plain", passage.form, "\n".join(passage.lines), offsets(passage.lines))
+                self._add(number, "plain", passage.form, *surface(form("plain"), passage.lines))
         self._corpus.begin(source)
         begin = len(self._corpus)
         self._corpus.extend(ids)
@@ -151,6 +154,7 @@ class Reader:
         elif guess is not None:
             self._say(guess.text)
         self._compare_lines(pointer)
+        self._compare_shifts(piece)
         self._expect(piece, pointer)
         return self._hints
 
@@ -250,6 +254,23 @@ class Reader:
                     changed |= self._renames.learn(source, line)
         if changed:
             self._write_renamed(view, max(0, current - 1))
+
+    # ---- Indentation ----
+
+    def _compare_shifts(self, piece: bytes) -> None:
+        """Have a passage written as the answer indents it, once two of its lines came so."""
+        if b"\n" not in piece:
+            return
+        text = self._stream.text
+        begin = text.rfind(b"\n", 0, len(text) - len(piece)) + 1
+        for line in bytes(text[begin:]).decode("utf-8", "replace").split("\n")[:-1]:
+            for number, columns in self._shifts.learn(line):
+                name = f"indented_{columns}" if columns > 0 else f"dedented_{-columns}"
+                if (name, number) not in self._written and len(self._written) < _MOST:
+                    self._written.add((name, number))
+                    tail = self._shelf.tail()
+                    self._add(number, name, name, *surface(form(name), self._passages[number].lines))
+                    self._shelf.resume(tail)
 
     def _write_renamed(self, view: View, line: int) -> None:
         """Write what is left of a view under the names that the answer gives."""

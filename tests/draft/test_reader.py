@@ -56,6 +56,16 @@ def test_a_copy_in_another_form_is_found(kind: str, prompt: str, answer: str) ->
     assert found["model"] * 2 < blind["model"]
 
 
+@pytest.mark.parametrize("columns", [8, -4])
+def test_a_passage_that_the_answer_indents_otherwise_is_found(columns: int) -> None:
+    lines = SAMPLE.splitlines(True)
+    shifted = [" " * columns + line if line.strip() else line for line in lines]
+    answer = "".join(shifted if columns > 0 else [line.removeprefix(" " * -columns) for line in lines])
+    prompt = f"Move it:\n```python\n{SAMPLE}```\n"
+    found = sources(Drafter(vocabulary("byte_level")), prompt, answer)
+    assert found["model"] * 2 < sources(Drafter(), prompt, answer)["model"]
+
+
 def test_a_diff_is_followed_with_its_signs_and_hunks() -> None:
     old, new = SAMPLE.splitlines(True), CHANGED.splitlines(True)
     diff = "".join(difflib.unified_diff(old, new, "a/basket.py", "b/basket.py"))

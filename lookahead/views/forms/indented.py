@@ -71,8 +71,22 @@ def indented(by: int | str) -> Form:
     return Form(_name(prefix), partial(_write, prefix=prefix), "\n", read, (), "\n")
 
 
+def dedented(by: int) -> Form:
+    """Make the form of text shifted to the left, as far as its lines can be; it is only written."""
+    blanks = re.compile(rf"[ \t]{{0,{by}}}")
+    return Form(
+        f"dedented_{by}", lambda lines: [blanks.sub("", line, count=1) for line in lines], "\n", _nothing, (), "\n"
+    )
+
+
+def _nothing(text: str) -> list[Passage]:
+    return []
+
+
 def named(name: str) -> Form | None:
-    """Return the form of a name that `read` gave, None where it is none of these."""
+    """Return the form of such a name, None where it is none of these."""
+    if parts := re.fullmatch(r"dedented_([0-9]{1,6})", name):
+        return dedented(int(parts[1]))
     parts = re.fullmatch(r"indented_([0-9]{1,6})(t?)", name)
     return indented(int(parts[1]) * ("\t" if parts[2] else " ")) if parts else None
 
