@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from examples import smollm2
-from lookahead.draft.candidates import ranked
 from lookahead.draft.drafter import Drafter
 
 LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -55,7 +54,7 @@ def tasks(path: Path, tokenizer: Any) -> Iterator[tuple[list[int], list[int]]]:
 
 def observe(drafter: Drafter, answer: list[int], first: Tally, later: Tally) -> None:
     """Score every candidate at the place of one step against what the answer really says."""
-    rows, seen = ranked(drafter._corpus, drafter._pointer), list[int]()
+    rows, seen = drafter.candidates(), list[int]()
     if not len(rows):
         return
     text, start = drafter._corpus.tokens, drafter._corpus.first

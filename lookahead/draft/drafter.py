@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..index.corpus import Corpus
 from ..index.suffix_tree import token_array
@@ -108,14 +108,18 @@ class Drafter:
         size = self._options.budget if budget is None else min(budget, self._options.budget)
         if size < 0:
             raise ValueError(f"budget={size} is negative; allowed is 0 (no draft) and above")
-        near = [(self._pointer, 0)] if self._reader is None else self._reader.near(self._pointer)
-        candidates = ranked(self._corpus, self._hints, near)
+        candidates = self.candidates()
         if not size or not len(candidates):
             self._draft = Draft.empty()
             return self._draft
         width, least = _CHILDREN if self.tree else 1, float(self._options.min_probability)
         self._draft, self._places = grow(self._corpus, candidates, budget=size, width=width, least=least)
         return self._draft
+
+    def candidates(self) -> NDArray[np.void]:
+        """Return the places that the next draft would copy from, CANDIDATE [n], the best guess first."""
+        near = [(self._pointer, 0)] if self._reader is None else self._reader.near(self._pointer)
+        return ranked(self._corpus, self._hints, near)
 
     def accept(self, accepted: Accepted | ArrayLike) -> None:
         """Take in what the target emitted since the last draft.
