@@ -62,6 +62,8 @@ def main() -> None:
     for form in given.formats:
         rows = [render(edit, form, tokenizer) for edit in read_edits(given.tasks)]
         rows = [(prompt, answer) for prompt, answer in rows if len(answer) <= given.longest][: given.count]
+        if not rows:
+            raise SystemExit(f"no answer in the format {form} has at most {given.longest} tokens; raise --longest")
         measure(form, rows, model, tokenizer, given)
 
 
