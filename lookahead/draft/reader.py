@@ -22,7 +22,7 @@ from .shelf import Shelf, View, character_offsets
 __all__ = ["DICTATED", "Reader"]
 
 DICTATED, _LINE = 8, 6  # match lengths after which a guess is right as often as these rules
-_CHARACTERS = 400_000  # most that is written at one opening
+_CHARACTERS = 200_000  # most that is written at one opening
 _MOST = 256  # views of one sequence
 _NAMED = 400  # bytes of the answer in which it may have named a file
 _BEHIND = 8  # tokens before a corresponding place where the copy may go on as well
