@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny models: several threads would only wait for each other
 
 # numba's cache does not notice when the options of a decorator change, or a callee in another file: each run compiles
 # anew. The workers of pytest-xdist inherit the folder of the process that started them.
