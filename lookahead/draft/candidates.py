@@ -35,7 +35,7 @@ def ranked(corpus: Corpus, hints: list[tuple[int, int]], near: list[tuple[int, i
     if len(rows) and rows["match_length"][0] >= _CERTAIN:
         return rows
     looked = (corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= corpus.first)
-    found = [(place, length, 1) for place, length in (*hints, *looked) if place >= 0]
+    found = [(place, length, 1) for place, length in (*hints, *looked) if place >= corpus.first]
     if not found:
         return rows
     merged = np.concatenate([np.array(found, rows.dtype), rows])

@@ -172,7 +172,8 @@ class Reader:
 
     def _expect(self, piece: bytes, pointer: int) -> None:
         """Point at the start of the prediction until it is copied from: at once, and after a line (such as a fence)."""
-        if pointer > self._expected >= 0 and self._corpus.source(pointer - 1) == "prediction":
+        begun = pointer > self._expected >= 0 and pointer > self._corpus.first
+        if begun and self._corpus.source(pointer - 1) == "prediction":
             self._expected = -1
         if self._expected >= 0 and piece.endswith(b"\n"):
             self._hint(self._expected, DICTATED)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 __all__ = ["Hunks", "Line", "Say"]
 
-_HEADER = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_OPEN_HEADER = re.compile(rb"@@ -(?P<start>\d+)(?P<old>,\d+)?(?P<plus> \+)?(?P<moved>\d+)?(?P<new>,\d+)?\Z")
+_HEADER = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_OPEN_HEADER = re.compile(rb"@@ -(?P<start>\d{1,9})(?P<old>,\d+)?(?P<plus> \+)?(?P<moved>\d+)?(?P<new>,\d+)?\Z")
 
 
 class Say(NamedTuple):
