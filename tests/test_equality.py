@@ -15,7 +15,7 @@ from transformers.generation.streamers import BaseStreamer
 from lookahead import Lookahead, Stats
 from lookahead.hf.names import cache_name
 from tests.models import KINDS, VOCABULARY, prompt, tiny
-from tests.vocabularies import letters
+from tests.vocabularies import letters, vocabulary
 
 
 def both(
@@ -400,3 +400,11 @@ def test_a_prediction_is_accepted_where_the_model_says_it_and_changes_nothing() 
     assert told.stats.rejected_prediction_tokens > 0
     with pytest.raises(ValueError, match="tokenizer"):
         model.generate(ids, max_new_tokens=30, custom_generate=Lookahead(prediction="text"))
+
+
+def test_a_prediction_that_the_model_cannot_read_changes_nothing() -> None:
+    model, ids = tiny(), prompt(seed=1)
+    vanilla = model.generate(ids, max_new_tokens=30)
+    wrong = [*vanilla[0, ids.shape[1] :][:4].tolist(), *[100_000] * 5]
+    assert torch.equal(Lookahead().generate(model, ids, max_new_tokens=30, prediction=wrong), vanilla)
+    assert torch.equal(Lookahead(vocabulary("byte_level")).generate(model, ids, max_new_tokens=30), vanilla)

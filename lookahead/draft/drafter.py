@@ -32,6 +32,13 @@ class Drafter:
     **options
         The fields of `Options`.
 
+    Attributes
+    ----------
+    tree : bool
+        Whether drafts may branch; the option's value to begin with.
+    vocabulary : int
+        Ids from here on are never drafted: the model does not know them.
+
     Examples
     --------
     >>> drafter = Drafter()
@@ -42,7 +49,10 @@ class Drafter:
     """
 
     def __init__(self, tokenizer: Any = None, **options: Any) -> None:
+        self._tokenizer = tokenizer  # kept alive for the tokens
         self._tokens = None if tokenizer is None else Tokens.of(tokenizer)
+        self._begun = False
+        self.vocabulary = 2**31
         self._reader: Reader | None = None
         self._options = Options.of(options)
         self._corpus = Corpus(max_bytes=self._options.max_bytes)
@@ -79,6 +89,7 @@ class Drafter:
             corpus.relabel("output")
             self._hints = [(0, DICTATED)] if expected else []
         self._corpus, self._reader, self._draft, self._pointer = corpus, reader, Draft.empty(), -1
+        self._begun = True
 
     def ids(self, text: ArrayLike | str | None) -> list[int]:
         """Return token ids, given as they are or as text; None gives none.
@@ -92,7 +103,9 @@ class Drafter:
             return []
         if isinstance(text, str):
             if self._tokens is None:
-                raise ValueError("got text but no tokenizer; pass token ids, or make the Drafter with a tokenizer")
+                raise ValueError(
+                    "got text but no tokenizer; pass token ids, or make the Drafter (the Lookahead) with a tokenizer"
+                )
             text = self._tokens.encode(text)
         ids: list[int] = token_array(text).tolist()
         return ids
@@ -105,7 +118,9 @@ class Drafter:
         ValueError
             For a negative budget.
         """
-        size = self._options.budget if budget is None else min(budget, self._options.budget)
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, (int, np.integer))):
+            raise TypeError(f"budget={budget!r} is of type {type(budget).__name__}; allowed is an int, 0 and above")
+        size = self._options.budget if budget is None else min(int(budget), self._options.budget)
         if size < 0:
             raise ValueError(f"budget={size} is negative; allowed is 0 (no draft) and above")
         candidates = self.candidates()
@@ -113,13 +128,17 @@ class Drafter:
             self._draft = Draft.empty()
             return self._draft
         width, least = _CHILDREN if self.tree else 1, float(self._options.min_probability)
-        self._draft, self._places = grow(self._corpus, candidates, budget=size, width=width, least=least)
+        draft, self._places = grow(self._corpus, candidates, budget=size, width=width, least=least)
+        beyond = np.flatnonzero(draft.tokens >= self.vocabulary)
+        self._draft = draft.truncate(int(beyond[0])) if len(beyond) else draft
         return self._draft
 
     def candidates(self) -> NDArray[np.void]:
         """Return the places that the next draft would copy from, CANDIDATE [n], the best guess first."""
         near = [(self._pointer, 0)] if self._reader is None else self._reader.near(self._pointer)
-        return ranked(self._corpus, self._hints, near)
+        rows = ranked(self._corpus, self._hints, near)
+        known: NDArray[np.bool_] = self._corpus.tokens[rows["position"] - self._corpus.first] < self.vocabulary
+        return np.compress(known, rows)
 
     def accept(self, accepted: Accepted | ArrayLike) -> None:
         """Take in what the target emitted since the last draft.
@@ -136,6 +155,8 @@ class Drafter:
         RuntimeError
             Before the first `begin`.
         """
+        if not self._begun:
+            raise RuntimeError("nothing has begun; call begin(prompt) before accept(tokens)")
         if isinstance(accepted, Accepted):
             tokens, path = accepted.tokens, accepted.path
         else:

@@ -76,6 +76,7 @@ class Reader:
         self._sayings: dict[str, int] = {}
         self._renames = Renames()
         self._renamed = -1
+        self._stale, self._renamings, self._next_renamed = False, 0, 0
         self._compared = 0
         self._expected = -1
         self._hints: list[tuple[int, int]] = []
@@ -253,8 +254,11 @@ class Reader:
                 source = written.write([lines[current - back]])[0]
                 if source != line or self._renames:
                     changed |= self._renames.learn(source, line)
-        if changed:
+        self._stale |= changed
+        if self._stale and current >= self._next_renamed:
             self._write_renamed(view, max(0, current - 1))
+            self._stale, self._renamings = False, self._renamings + 1
+            self._next_renamed = current + 2**self._renamings // 2  # the total stays near linear
 
     # ---- Indentation ----
 

@@ -17,7 +17,6 @@ from ..stats import MODEL, Stats
 from ..tree import Accepted, Draft
 from ..verify.sequence import Sequence
 from ..verify.walk import Record, Verifier
-from ..views.tokens import Tokens
 from . import names
 from .branching import takes_trees
 from .forward import Target
@@ -55,8 +54,7 @@ class Lookahead:
         self.tokenizer = tokenizer
         self.prediction = prediction
         self.options = Options.of(options)
-        if tokenizer is not None:
-            Tokens.of(tokenizer)  # says at once what is wrong with it
+        Drafter(tokenizer).ids(prediction)  # says at once what is wrong with either
         self.stats = Stats()
 
     def __call__(
@@ -195,6 +193,7 @@ class _Generation:
         logits = self._target.prefill(self._sequence)
         forwarded = time.perf_counter()
         self._drafter.begin(self._prompt, prediction)
+        self._drafter.vocabulary = logits.shape[-1]
         if self._drafter.tree:
             self._target.tree_mask = takes_trees(self._model, self._target.cache)
             self._drafter.tree = self._target.tree_mask is not None

@@ -11,6 +11,7 @@ __all__ = ["Renames"]
 _WORDS = re.compile(r"\w+|\W")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]+")
 _CONFIRMED = 2
+_MOST = 1000  # pairs of words; an answer with more is no rename
 
 
 class Renames:
@@ -45,6 +46,8 @@ class Renames:
         if len(old) != len(new) or not names or 2 * len(pairs) > len(old):
             return False
         self._fail({one for one, other in zip(old, new, strict=True) if one == other})
+        if len(self._seen_words) > _MOST:
+            return False
         for one, other in pairs:
             self._seen_words[one, other] += 1
             core = _core(one, other)

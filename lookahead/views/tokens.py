@@ -25,11 +25,11 @@ class Tokens:
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerBase
-        Called as transformers' tokenizers are.
+        Called as transformers' tokenizers are; the caller keeps it alive.
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer = weakref.proxy(tokenizer)  # what is made for a tokenizer must not keep it alive
         self._known: dict[int, bytes] = {}
         self._fixed: dict[str, NDArray[np.int32]] = {}
         self._added = frozenset(tokenizer.added_tokens_decoder)

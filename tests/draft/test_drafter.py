@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -206,7 +209,7 @@ def test_the_tokenizer_within_a_processor_is_found() -> None:
 
 
 def test_text_without_a_tokenizer_is_refused() -> None:
-    with pytest.raises(ValueError, match="got text but no tokenizer; pass token ids, or make the Drafter with a"):
+    with pytest.raises(ValueError, match="got text but no tokenizer; pass token ids, or make the Drafter"):
         Drafter().begin("some text")
 
 
@@ -249,3 +252,27 @@ def test_torch_ids_are_taken() -> None:
     drafter.begin(torch.tensor([1, 2, 3, 4, 1, 2, 3]))
     drafter.accept(torch.tensor([4, 1]))
     assert drafter.propose(2).tokens.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("budget", [1.5, "a", True])
+def test_a_budget_of_another_type_is_refused(budget: object) -> None:
+    drafter = Drafter()
+    drafter.begin([1, 1, 1])
+    with pytest.raises(TypeError, match="budget=.*allowed is an int, 0 and above"):
+        drafter.propose(budget)  # type: ignore[arg-type]
+
+
+def test_ids_beyond_the_vocabulary_are_never_drafted() -> None:
+    drafter = Drafter()
+    drafter.begin([1, 2, 3, 400, 5, 1, 2], prediction=[300])
+    drafter.vocabulary = 300
+    assert drafter.propose(4).tokens.tolist() == [3]
+
+
+def test_a_tokenizer_is_not_kept_alive() -> None:
+    tokenizer = copy.deepcopy(vocabulary("byte_level"))
+    seen = weakref.ref(tokenizer)
+    Drafter(tokenizer).begin(SAMPLE)
+    del tokenizer
+    gc.collect()
+    assert seen() is None

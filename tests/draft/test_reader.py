@@ -138,3 +138,34 @@ def test_any_text_may_come(kind: str, prompt: list[str], answer: list[str], max_
         assert len(draft) <= 24
         assert (draft.parents < np.arange(len(draft))).all()
         drafter.accept(tokenizer(piece, add_special_tokens=False)["input_ids"])
+
+
+def test_hints_of_text_that_was_evicted_meanwhile() -> None:
+    lines = [f"name_{number} = {number * 7919 % 1000:04d} + other_{number * 31 % 97}\n" for number in range(160)]
+    tokenizer = vocabulary("byte_level")
+    drafter = Drafter(tokenizer, max_bytes=65_536)
+    drafter.begin("a.py\n```python\n" + "".join(lines) + "```\n", prediction="never said at all\n" * 9)
+    for piece in (
+        '"old_str": "abc", ',
+        '"new_str": "x\n+@@ -1,3 +1,4 @@\n',
+        "".join(lines[:90]),
+        "x\n",
+        "@@ -3,4 +",
+        "y\n",
+    ) * 3:
+        drafter.accept(tokenizer(piece, add_special_tokens=False)["input_ids"])
+        drafter.propose(32)
+
+
+def test_renaming_everything_costs_little_more_than_its_text() -> None:
+    tokenizer = vocabulary("byte_level")
+    source = [f"value_{number}x = compute(old_{number}a, old_{number}a)\n" for number in range(200)]
+    drafter = Drafter(tokenizer)
+    drafter.begin("a.py\n```python\n" + "".join(source) + "```\n")
+    size = len(drafter._corpus)
+    ids = tokenizer("".join(source).replace("old_", "new_"), add_special_tokens=False)["input_ids"]
+    while ids:
+        taken = len(drafter.propose(32).follow(ids)) + 1
+        drafter.accept(ids[:taken])
+        ids = ids[taken:]
+    assert len(drafter._corpus) < 12 * size

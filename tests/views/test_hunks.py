@@ -58,3 +58,9 @@ def test_a_new_file_starts_to_count_anew() -> None:
     hunks = Hunks()
     hunks.feed(b"--- a/f\n+++ b/f\n@@ -1,1 +1,3 @@\n a\n+b\n+c\n--- a/g\n+++ b/g\n")
     assert hunks.feed(b"@@ -5,2 +") == Say("5,")
+
+
+def test_numbers_of_any_length_may_come() -> None:
+    for pieces in ([b"@@ -" + b"9" * 5000 + b",1 +1,1 @@\n"], [b"@@ -" + b"9" * 5000, b",1 +", b"1,1 @@\n"]):
+        hunks = Hunks()
+        assert [hunks.feed(piece) for piece in pieces][-1] is None
