@@ -7,15 +7,17 @@ Prints the two tables of `lookahead/draft/calibration.py`. FILE has one JSON obj
 from __future__ import annotations
 
 import argparse
-import json
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.replay import Tally, replay
+from benchmarks.tasks import Edit, read_edits
 from examples import smollm2
 from lookahead.draft.drafter import Drafter
 
+_SCORED = 65  # tokens of an answer that a candidate is compared with
 LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
@@ -24,7 +26,7 @@ def bucket(length: int) -> int:
     return max(knot for knot in LENGTHS if knot <= max(length, 1))
 
 
-class Tally:
+class Rates:
     """Hits and trials by key."""
 
     def __init__(self) -> None:
@@ -41,20 +43,16 @@ class Tally:
         return (self.hits[key] + 0.5) / (self.trials[key] + 1)
 
 
-def tasks(path: Path, tokenizer: Any) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the ids of each task's prompt and of its answer."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        task = json.loads(line)
-        prompt = f"{task['instruction']}\n\nRewrite this file:\n```\n{task['before']}\n```\n"
-        answer = f"```\n{task['after']}\n```"
-        chat = [{"role": "user", "content": prompt}]
-        text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-        yield tokenizer(text)["input_ids"], tokenizer(answer)["input_ids"]
+def render(edit: Edit, tokenizer: Any) -> tuple[list[int], list[int]]:
+    """Return the ids of a task's prompt and of its answer."""
+    chat = [{"role": "user", "content": f"{edit.instruction}\n\nRewrite this file:\n```\n{edit.before}\n```\n"}]
+    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    return tokenizer(text)["input_ids"], tokenizer(f"```\n{edit.after}\n```")["input_ids"]
 
 
-def observe(drafter: Drafter, answer: list[int], first: Tally, later: Tally) -> None:
+def observe(drafter: Drafter, answer: list[int], first: Rates, later: Rates) -> None:
     """Score every candidate at the place of one step against what the answer really says."""
-    rows, seen = drafter.candidates(), list[int]()
+    rows, seen, answer = drafter.candidates(), list[int](), answer[:_SCORED]
     if not len(rows):
         return
     text, start = drafter._corpus.tokens, drafter._corpus.first
@@ -73,22 +71,6 @@ def observe(drafter: Drafter, answer: list[int], first: Tally, later: Tally) -> 
                     break
 
 
-def replay(drafter: Drafter, prompt: list[int], answer: list[int], observe_step: Any) -> list[int]:
-    """Let the drafter run over one answer; return the size of the draft of every forward."""
-    drafter.begin(prompt)
-    drafter.accept(answer[:1])
-    at, sizes = 1, [0]
-    while at < len(answer):
-        if observe_step:
-            observe_step(drafter, answer[at : at + 65])
-        draft = drafter.propose(min(drafter._options.budget, len(answer) - at - 1))
-        taken = len(draft.follow(answer[at:])) + 1
-        drafter.accept(answer[at : at + taken])
-        at += taken
-        sizes.append(len(draft))
-    return sizes
-
-
 def main() -> None:
     """Replay all tasks and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -98,15 +80,14 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=64)
     parser.add_argument("--plain", action="store_true")
     given = parser.parse_args()
-    first, later = Tally(), Tally()
+    first, later = Rates(), Rates()
     drafter = Drafter(budget=given.budget, min_probability=given.min_probability, tree=not given.chain)
-    sizes, tokens = list[int](), 0
-    observe_step = None if given.plain else lambda drafter, answer: observe(drafter, answer, first, later)
-    for prompt, answer in tasks(given.tasks, smollm2.load_tokenizer()):
-        sizes += replay(drafter, prompt, answer, observe_step)
-        tokens += len(answer)
-    drafted, forwards = sum(sizes), len(sizes)
-    print(f"{tokens} tokens, {forwards} forwards, {drafted} drafted, {tokens / forwards:.2f} tokens per forward")
+    total, tokenizer = Tally(), smollm2.load_tokenizer()
+    observer = None if given.plain else partial(observe, first=first, later=later)
+    for edit in read_edits(given.tasks):
+        total += replay(drafter, *render(edit, tokenizer), given.budget, observer)
+    tokens, forwards, drafted = total.tokens, total.forwards, total.drafted
+    print(f"{tokens} tokens, {forwards} forwards, {drafted} drafted, {total.tokens_per_forward:.2f} tokens per forward")
     for cost in (0.03, 0.01, 0.002):
         print(f"{tokens / (forwards + cost * drafted):.2f} per forward time, a draft token costing {cost} forwards")
     if given.plain:

@@ -39,13 +39,21 @@ class Tally:
         return self
 
 
-def replay(drafter: Any, prompt: list[int], answer: list[int], budget: int) -> Tally:
-    """Run a drafter over one answer."""
+def replay(
+    drafter: Any,
+    prompt: list[int],
+    answer: list[int],
+    budget: int,
+    observe: Callable[[Any, list[int]], None] | None = None,
+) -> Tally:
+    """Run a drafter over one answer; `observe` is shown it before each draft, and what the answer really says next."""
     tally, started = Tally(), time.perf_counter()
     drafter.begin(prompt)
     drafter.accept(answer[:1])
     at, tally.tokens, tally.forwards = 1, len(answer), 1
     while at < len(answer):
+        if observe is not None:
+            observe(drafter, answer[at:])
         draft = drafter.propose(min(budget, len(answer) - at - 1))
         taken = len(draft.follow(answer[at:])) + 1
         drafter.accept(answer[at : at + taken])

@@ -222,7 +222,14 @@ def place_of(length: int, position: int, depth: int) -> int:
 
 
 def divide(
-    stream: Stream, places: list[Pair], group: list[int], depth: int, prob: float, tables: Any, width: int
+    stream: Stream,
+    places: list[Pair],
+    group: list[int],
+    depth: int,
+    prob: float,
+    tables: Any,
+    width: int,
+    vocabulary: int,
 ) -> list[tuple[list[int], float]]:
     """Groups by the token `depth` after each place, each with its path probability: [(numbers of places, prob)].
 
@@ -231,8 +238,7 @@ def divide(
     by_token: dict[int, list[int]] = {}
     for one in group:
         by_token.setdefault(stream[place_of(len(stream), places[one][0], depth)], []).append(one)
-    by_token.pop(-1, None)
-    groups = list(by_token.values())[:width]
+    groups = [group for token, group in by_token.items() if 0 <= token < vocabulary][:width]
     lengths = [min(64, places[one][1] + depth) for one, *_ in groups]
     first, later = tables
     chances = [first[min(rank, 3)][lengths[rank]][max(lengths[: rank + 1])] for rank in range(len(groups))]
@@ -241,14 +247,17 @@ def divide(
     return [(one, prob * float(chance)) for one, chance in zip(groups, chances, strict=True)]
 
 
-def grow(stream: Stream, places: list[Pair], tables: Any, budget: int, width: int, least: float) -> list[Grown]:
+def grow(
+    stream: Stream, places: list[Pair], tables: Any, budget: int, width: int, least: float, vocabulary: int
+) -> list[Grown]:
     """Nodes (token, parent, prob, number of the place, position): again and again the likeliest of all that may come.
 
     Among equally likely ones the place of the lower number comes first.
     """
     nodes: list[Grown] = []
     frontier = [
-        (group, prob, 0, -1) for group, prob in divide(stream, places, [*range(len(places))], 0, 1, tables, width)
+        (group, prob, 0, -1)
+        for group, prob in divide(stream, places, [*range(len(places))], 0, 1, tables, width, vocabulary)
     ]
     while frontier and len(nodes) < budget:
         chosen = min(frontier, key=lambda row: (-row[1], row[0][0]))
@@ -257,7 +266,7 @@ def grow(stream: Stream, places: list[Pair], tables: Any, budget: int, width: in
             break
         frontier.remove(chosen)
         position = place_of(len(stream), places[group[0]][0], depth)
-        parts = divide(stream, places, group, depth + 1, prob, tables, width)
+        parts = divide(stream, places, group, depth + 1, prob, tables, width, vocabulary)
         frontier += [(part, chance, depth + 1, len(nodes)) for part, chance in parts]
         nodes.append((stream[position], parent, prob, group[0], position))
     return nodes

@@ -127,18 +127,20 @@ class Drafter:
         if not size or not len(candidates):
             self._draft = Draft.empty()
             return self._draft
-        width, least = _CHILDREN if self.tree else 1, float(self._options.min_probability)
-        draft, self._places = grow(self._corpus, candidates, budget=size, width=width, least=least)
-        beyond = np.flatnonzero(draft.tokens >= self.vocabulary)
-        self._draft = draft.truncate(int(beyond[0])) if len(beyond) else draft
+        self._draft, self._places = grow(
+            self._corpus,
+            candidates,
+            budget=size,
+            width=_CHILDREN if self.tree else 1,
+            least=float(self._options.min_probability),
+            vocabulary=self.vocabulary,
+        )
         return self._draft
 
     def candidates(self) -> NDArray[np.void]:
         """Return the places that the next draft would copy from, CANDIDATE [n], the best guess first."""
         near = [(self._pointer, 0)] if self._reader is None else self._reader.near(self._pointer)
-        rows = ranked(self._corpus, self._hints, near)
-        known: NDArray[np.bool_] = self._corpus.tokens[rows["position"] - self._corpus.first] < self.vocabulary
-        return np.compress(known, rows)
+        return ranked(self._corpus, self._hints, near)
 
     def accept(self, accepted: Accepted | ArrayLike) -> None:
         """Take in what the target emitted since the last draft.

@@ -14,7 +14,7 @@ __all__ = ["grow"]
 
 
 def grow(
-    corpus: Corpus, candidates: NDArray[np.void], *, budget: int, width: int, least: float
+    corpus: Corpus, candidates: NDArray[np.void], *, budget: int, width: int, least: float, vocabulary: int
 ) -> tuple[Draft, NDArray[np.int64]]:
     """Grow a tree from the continuations of `candidates`.
 
@@ -31,6 +31,8 @@ def grow(
         Most nodes, and most children of a node.
     least : float
         Smallest path probability of a node.
+    vocabulary : int
+        Tokens from here on end a continuation, as a border does.
 
     Returns
     -------
@@ -41,7 +43,8 @@ def grow(
     nodes, groups = np.empty(budget, kernels.NODE), np.empty(len(candidates), kernels.GROUP)
     local = candidates.copy()
     local["position"] -= corpus.first
-    nodes = nodes[: kernels.grow(corpus.tokens, local, groups, (FIRST, LATER), nodes, width, least)]
+    count = kernels.grow(corpus.tokens, local, groups, (FIRST, LATER), nodes, width, least, vocabulary)
+    nodes = nodes[:count]
     used = nodes["candidate"].tolist()
     names = {one: corpus.source(int(candidates["position"][one])) for one in set(used)}
     draft = Draft(

@@ -35,12 +35,13 @@ def divide(
     tables: tuple[NDArray[np.float32], NDArray[np.float32]],
     path: tuple[Number, Number, float],
     width: int,
+    vocabulary: int,
 ) -> None:
     """Divide the candidates of one path by their next token, and give each group its chance to be right.
 
     `path` is (leader of its candidates, its last node or -1, its probability). The first candidate of a group leads it;
-    a candidate without a next token, or beyond `width` groups, is out (leader -1). Below the root the first group has
-    just been right, which the second table knows; all others are first guesses of their rank.
+    a candidate whose next token is none below `vocabulary`, or beyond `width` groups, is out (leader -1). Below the
+    root the first group has just been right, which the second table knows; all others are first guesses of their rank.
     """
     first, later = tables
     old, node, prob = path
@@ -54,7 +55,7 @@ def divide(
             leads = groups[other]["leader"] == other and groups[other]["parent"] == node
             if leads and text[place_of(len(text), candidates[other]["position"], depth)] == token:
                 leader = other
-        if leader < 0 and token >= 0 and rank < width:
+        if leader < 0 and 0 <= token < vocabulary and rank < width:
             length = min(candidates[one]["match_length"] + depth, LONGEST)
             top = max(top, length)
             chance = later[length] if depth > 0 and rank == 0 else first[min(rank, RANKS - 1), length, top]
@@ -72,6 +73,7 @@ def grow(
     nodes: NDArray[np.void],
     width: int,
     least: float,
+    vocabulary: int,
 ) -> int:
     """Fill `nodes` best first by path probability, while that is at least `least`; return how many there are.
 
@@ -80,7 +82,7 @@ def grow(
     """
     for one in range(len(candidates)):
         groups[one]["leader"], groups[one]["parent"] = UNDIVIDED, UNDIVIDED
-    divide(text, candidates, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width)
+    divide(text, candidates, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width, vocabulary)
     for node in range(len(nodes)):
         best: Number = np.int64(-1)
         for one in range(len(candidates)):
@@ -92,5 +94,5 @@ def grow(
         prob = groups[best]["prob"]
         nodes[node]["token"], nodes[node]["parent"] = text[place], groups[best]["parent"]
         nodes[node]["prob"], nodes[node]["candidate"], nodes[node]["place"] = prob, best, place
-        divide(text, candidates, groups, tables, (best, node, prob), width)
+        divide(text, candidates, groups, tables, (best, node, prob), width, vocabulary)
     return len(nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import product
 
 import numpy as np
 
@@ -191,9 +192,9 @@ class Reader:
 
     def _write(self, forms: list[Form]) -> None:
         """Write the passages that an answer may mean in some forms, the latest first; the first form comes last."""
-        left, tail, before, texts = _CHARACTERS, self._shelf.tail(), len(self._corpus), set[str]()
-        for wanted in reversed(forms):
-            for number in self._meant():
+        left, texts, meant = _CHARACTERS, set[str](), self._meant()
+        with self._shelf.aside():
+            for wanted, number in product(reversed(forms), meant):
                 passage = self._passages[number]
                 if (wanted.name, number) in self._written or passage.form == wanted.name:
                     continue
@@ -203,8 +204,6 @@ class Reader:
                 if left >= 0 and text not in texts:
                     texts.add(text)
                     self._add(number, wanted.name, wanted.name, text, starts)
-        if len(self._corpus) > before:
-            self._shelf.resume(tail)
 
     def _meant(self) -> list[int]:
         """Return the passages of the file that the answer named last, or all, the latest first."""
@@ -230,9 +229,8 @@ class Reader:
     def _say(self, text: str) -> None:
         """Note a text that the format dictates."""
         if text not in self._sayings:
-            tail = self._shelf.tail()
-            self._sayings[text] = self._shelf.write_fixed(text)
-            self._shelf.resume(tail)
+            with self._shelf.aside():
+                self._sayings[text] = self._shelf.write_fixed(text)
         self._hint(self._sayings[text], DICTATED)
 
     # ---- Renames ----
@@ -260,6 +258,17 @@ class Reader:
             self._stale, self._renamings = False, self._renamings + 1
             self._next_renamed = current + 2**self._renamings // 2  # the total stays near linear
 
+    def _write_renamed(self, view: View, line: int) -> None:
+        """Write what is left of a view under the names that the answer gives."""
+        if self._renamed >= 0:
+            self._shelf.dismiss(self._renamed)
+            self._renamed = -1
+        left = self._passages[view.passage].lines[line:]
+        if self._renames and left:
+            text, starts = surface(form(view.form), self._renames.apply(left))
+            with self._shelf.aside():
+                self._renamed = self._add(view.passage, view.form, "renamed", text, starts, skipped=line)
+
     # ---- Indentation ----
 
     def _compare_shifts(self, piece: bytes) -> None:
@@ -273,21 +282,8 @@ class Reader:
                 name = f"indented_{columns}" if columns > 0 else f"dedented_{-columns}"
                 if (name, number) not in self._written and len(self._written) < _MOST:
                     self._written.add((name, number))
-                    tail = self._shelf.tail()
-                    self._add(number, name, name, *surface(form(name), self._passages[number].lines))
-                    self._shelf.resume(tail)
-
-    def _write_renamed(self, view: View, line: int) -> None:
-        """Write what is left of a view under the names that the answer gives."""
-        if self._renamed >= 0:
-            self._shelf.dismiss(self._renamed)
-            self._renamed = -1
-        left = self._passages[view.passage].lines[line:]
-        if self._renames and left:
-            tail = self._shelf.tail()
-            text, starts = surface(form(view.form), self._renames.apply(left))
-            self._renamed = self._add(view.passage, view.form, "renamed", text, starts, skipped=line)
-            self._shelf.resume(tail)
+                    with self._shelf.aside():
+                        self._add(number, name, name, *surface(form(name), self._passages[number].lines))
 
 
 def _is_whole(passage: Passage, text: str) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +34,7 @@ class View(NamedTuple):
 class Shelf:
     """Puts texts into the corpus as documents of their own, and remembers the places that were copied from lately.
 
-    While a sequence runs, it goes on behind a new document by saying its last tokens again.
+    While a sequence runs, new documents are written `aside`: it goes on behind them by saying its last tokens again.
     """
 
     def __init__(self, corpus: Corpus, tokens: Tokens) -> None:
@@ -69,15 +71,14 @@ class Shelf:
         self._looks.append(0)
         return len(self.views) - 1
 
-    def tail(self) -> NDArray[np.int32]:
-        """Return the last tokens of the open document; to be kept before writing and given to `resume` after it."""
-        tail = self._corpus.tokens[-_TAIL:].copy()
-        return tail[np.append(np.flatnonzero(tail < 0), -1).max() + 1 :]
-
-    def resume(self, tail: NDArray[np.int32]) -> None:
-        """Go on with the sequence behind new documents."""
-        self._corpus.begin("output")
-        self._corpus.extend(tail)
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Interrupt the sequence for new documents, and go on with it behind them if any were written."""
+        before, tail = len(self._corpus), self._corpus.tokens[-_TAIL:].copy()
+        yield
+        if len(self._corpus) > before:
+            self._corpus.begin("output")
+            self._corpus.extend(tail[np.append(np.flatnonzero(tail < 0), -1).max() + 1 :])
 
     # ---- Places ----
 

@@ -46,10 +46,17 @@ def undivided(count: int) -> Any:
 
 
 def grown(
-    stream: list[int], places: list[twins.Pair], tables: Any, budget: int, width: int, least: float
+    stream: list[int],
+    places: list[twins.Pair],
+    tables: Any,
+    budget: int,
+    width: int,
+    least: float,
+    vocabulary: int = 2**31,
 ) -> list[tuple[Any, ...]]:
     nodes = np.zeros(budget, kernels.NODE)
-    count = kernels.grow(frozen(stream), rows(places), undivided(len(places)), tables, nodes, width, least)
+    groups = undivided(len(places))
+    count = kernels.grow(frozen(stream), rows(places), groups, tables, nodes, width, least, vocabulary)
     return [tuple(row) for row in nodes[:count][["token", "parent", "prob", "candidate", "place"]].tolist()]
 
 
@@ -64,16 +71,19 @@ def test_place_of(length: int, data: st.DataObject, depth: int) -> None:
     assert kernels.place_of(length, position, depth) == twins.place_of(length, position, depth)
 
 
-@given(copies(), st.integers(1, 5), st.floats(0.01, 1.0))
-def test_divide(drawn: tuple[list[int], list[twins.Pair]], width: int, prob: float) -> None:
+VOCABULARIES = st.sampled_from([2**31, 8, 7, 1])  # 1 leaves none but 0
+
+
+@given(copies(), st.integers(1, 5), st.floats(0.01, 1.0), VOCABULARIES)
+def test_divide(drawn: tuple[list[int], list[twins.Pair]], width: int, prob: float, vocabulary: int) -> None:
     stream, places = drawn
     groups, text = undivided(len(places)), frozen(stream)
     expected: list[tuple[list[int], float]] = [([*range(len(places))], prob)]
     old = kernels.UNDIVIDED
     for depth in range(4):  # the root, then down the first group each time
         members = expected[0][0] if expected else []
-        expected = twins.divide(stream, places, members, depth, prob, TABLES, width)
-        kernels.divide(text, rows(places), groups, TABLES, (old, depth - 1, prob), width)
+        expected = twins.divide(stream, places, members, depth, prob, TABLES, width, vocabulary)
+        kernels.divide(text, rows(places), groups, TABLES, (old, depth - 1, prob), width, vocabulary)
         for group, chance in expected:
             leader = group[0]
             assert [one for one in members if groups["leader"][one] == leader] == group
@@ -91,15 +101,18 @@ def test_divide(drawn: tuple[list[int], list[twins.Pair]], width: int, prob: flo
     st.integers(0, 40),
     st.integers(1, 5),
     st.sampled_from([1e-6, 0.01, 0.1, 0.5, 0.9, 1.0]),
+    VOCABULARIES,
 )
-@example(([1, 2, 1, 2], [(2, 2)]), TABLES, 12, 4, 0.01)  # a copy that meets the end repeats itself
-@example(([5], [(0, 1)]), TABLES, 9, 1, 1e-6)  # period 1
-@example(([1, -1, 1], [(1, 1)]), TABLES, 9, 4, 1e-6)  # nothing but a border to copy
-@example(([1, 2, 3, 1, 4], [(1, 1), (4, 1), (2, 1)]), FLAT, 9, 4, 0.1)
-def test_grow(drawn: tuple[list[int], list[twins.Pair]], tables: Any, budget: int, width: int, least: float) -> None:
+@example(([1, 2, 1, 2], [(2, 2)]), TABLES, 12, 4, 0.01, 2**31)  # a copy that meets the end repeats itself
+@example(([5], [(0, 1)]), TABLES, 9, 1, 1e-6, 2**31)  # period 1
+@example(([1, -1, 1], [(1, 1)]), TABLES, 9, 4, 1e-6, 2**31)  # nothing but a border to copy
+@example(([1, 2, 3, 1, 4], [(1, 1), (4, 1), (2, 1)]), FLAT, 9, 4, 0.1, 2**31)
+def test_grow(
+    drawn: tuple[list[int], list[twins.Pair]], tables: Any, budget: int, width: int, least: float, vocabulary: int
+) -> None:
     stream, places = drawn
-    expected = twins.grow(stream, places, tables, budget, width, least)
-    assert grown(stream, places, tables, budget, width, least) == rounded(expected)
+    expected = twins.grow(stream, places, tables, budget, width, least, vocabulary)
+    assert grown(stream, places, tables, budget, width, least, vocabulary) == rounded(expected)
 
 
 def test_a_copy_that_meets_the_end_of_the_text_repeats_itself() -> None:
@@ -133,7 +146,7 @@ def test_grow_gives_places_in_the_corpus_and_names_their_sources() -> None:
     corpus.extend([1, 2, 3])
     corpus.relabel("output")
     corpus.extend([4, 1, 2])
-    draft, places = grow(corpus, corpus.candidates(), budget=4, width=1, least=1e-6)
+    draft, places = grow(corpus, corpus.candidates(), budget=4, width=1, least=1e-6, vocabulary=2**31)
     assert draft.tokens.tolist() == [3, 4, 1, 2]
     assert places.tolist() == [2, 3, 4, 5]
     assert draft.sources == ("prompt",) * 4  # the source of the place where the copy began
