@@ -10,7 +10,7 @@ import torch
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 from transformers.generation.logits_process import LogitsProcessorList
 
-from lookahead import Draft
+from lookahead.tree import Accepted, Draft
 
 __all__ = ["Arctic", "PromptLookup"]
 
@@ -38,9 +38,9 @@ class PromptLookup:
         found, _ = self._generator.get_candidates(self._ids)
         return Draft.chain(found[0, self._ids.shape[1] :][:budget].numpy())
 
-    def accept(self, tokens: list[int]) -> None:
+    def accept(self, accepted: Accepted) -> None:
         """Take in what was said."""
-        self._ids = torch.cat([self._ids, torch.tensor([tokens])], dim=1)
+        self._ids = torch.cat([self._ids, torch.tensor([accepted.tokens])], dim=1)
 
 
 class Arctic:
@@ -79,7 +79,7 @@ class Arctic:
             sources=("arctic",) * len(draft.token_ids),
         )
 
-    def accept(self, tokens: list[int]) -> None:
+    def accept(self, accepted: Accepted) -> None:
         """Take in what was said."""
-        self._ids += tokens
-        self._cache.add_active_response(0, np.asarray(tokens, np.int32))
+        self._ids += accepted.tokens
+        self._cache.add_active_response(0, np.asarray(accepted.tokens, np.int32))

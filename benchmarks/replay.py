@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers import Arctic, PromptLookup
-from benchmarks.tasks import FORMATS, read_edits, render
+from benchmarks.tasks import FORMATS, Edit, read_edits, render
 from examples import smollm2
 from lookahead import Drafter
+from lookahead.tree import Accepted
 
 
 class Tally:
     """Counts of one drafter over many answers."""
 
     def __init__(self) -> None:
-        self.tokens = self.forwards = self.drafted = 0
-        self.seconds = 0.0
+        self.tokens = self.forwards = self.drafted = self.read = 0
+        self.reading = self.drafting = 0.0
 
     @property
     def tokens_per_forward(self) -> float:
@@ -35,7 +36,8 @@ class Tally:
     def __iadd__(self, other: Tally) -> Tally:
         """Add another's counts."""
         self.tokens, self.forwards = self.tokens + other.tokens, self.forwards + other.forwards
-        self.drafted, self.seconds = self.drafted + other.drafted, self.seconds + other.seconds
+        self.drafted, self.drafting = self.drafted + other.drafted, self.drafting + other.drafting
+        self.read, self.reading = self.read + other.read, self.reading + other.reading
         return self
 
 
@@ -49,18 +51,23 @@ def replay(
     """Run a drafter over one answer; `observe` is shown it before each draft, and what the answer really says next."""
     tally, started = Tally(), time.perf_counter()
     drafter.begin(prompt)
-    drafter.accept(answer[:1])
+    tally.read, tally.reading = len(prompt), time.perf_counter() - started
+    drafter.accept(Accepted(answer[:1]))
     at, tally.tokens, tally.forwards = 1, len(answer), 1
     while at < len(answer):
         if observe is not None:
             observe(drafter, answer[at:])
+        started = time.perf_counter()
         draft = drafter.propose(min(budget, len(answer) - at - 1))
-        taken = len(draft.follow(answer[at:])) + 1
-        drafter.accept(answer[at : at + taken])
-        at += taken
+        tally.drafting += time.perf_counter() - started
+        path = draft.follow(answer[at:])
+        accepted = Accepted(answer[at : at + len(path) + 1], path)
+        started = time.perf_counter()
+        drafter.accept(accepted)
+        tally.drafting += time.perf_counter() - started
+        at += len(path) + 1
         tally.forwards += 1
         tally.drafted += len(draft)
-    tally.seconds = time.perf_counter() - started
     return tally
 
 
@@ -86,6 +93,7 @@ def main() -> None:
     parser.add_argument(
         "--sample", type=int, help="so many tasks, drawn at random with a fixed seed; all when left out"
     )
+    parser.add_argument("--context", type=int, default=0, help="other tasks' files come first, up to so many tokens")
     parser.add_argument("--only", nargs="+", help="names of the drafters to run, by their beginning")
     given = parser.parse_args()
     tokenizer = smollm2.load_tokenizer()
@@ -95,9 +103,11 @@ def main() -> None:
     by_language: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
     running = {name: make() for name, make in made.items()}
     edits = list(read_edits(given.tasks))
+    for drafter in running.values():
+        replay(drafter, *render(edits[0], "diff", tokenizer), given.budget)  # loads what loads once
     for edit in random.Random(0).sample(edits, given.sample) if given.sample else edits:
         for form in given.formats:
-            prompt, answer = render(edit, form, tokenizer)
+            prompt, answer = render(edit, form, tokenizer, others(edit, edits, given.context))
             for name, drafter in running.items():
                 tally = replay(drafter, prompt, answer, given.budget)
                 by_format[form, name] += tally
@@ -108,10 +118,25 @@ def main() -> None:
         tallies = [by_format[form, name] for form in given.formats]
         steps = sum(tally.forwards for tally in tallies)
         drafted = sum(tally.drafted for tally in tallies)
-        micros = sum(tally.seconds for tally in tallies) / steps * 1e6
-        print(f"{name}: {micros:.0f} us of drafting per forward, {drafted / steps:.1f} tokens drafted per forward")
+        reading = 1e6 * sum(tally.reading for tally in tallies) / sum(tally.read for tally in tallies)
+        seconds = [1e6 * tally.drafting / tally.forwards for tally in tallies]
+        print(
+            f"{name}: {drafted / steps:.1f} tokens drafted per forward; reading the prompt took {reading:.2f} us a "
+            "token, drafting, us per forward: "
+            + ", ".join(f"{form} {micros:.0f}" for form, micros in zip(given.formats, seconds, strict=True))
+        )
     if not Arctic.installed:
         print("Arctic is not installed here; see benchmarks/README.md")
+
+
+def others(edit: Edit, edits: list[Edit], tokens: int) -> list[Edit]:
+    """Return other edits at random; with theirs the files hold about so many tokens (of 3.5 characters)."""
+    drawn, left = list[Edit](), 3.5 * tokens - len(edit.before)
+    for one in random.Random(edit.instruction).sample(edits, len(edits)) if left > 0 else []:
+        if one.path != edit.path and len(one.before) <= left:
+            drawn.append(one)
+            left -= len(one.before)
+    return drawn
 
 
 def show(title: str, rows: list[str], columns: list[str], tallies: dict[tuple[str, str], Tally]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,10 @@ def read_edits(path: Path) -> Iterator[Edit]:
         yield Edit(given["path"], given["instruction"], given["before"], given["after"])
 
 
-def render(edit: Edit, form: str, tokenizer: Any) -> tuple[list[int], list[int]]:
-    """Return the ids of the prompt, in the model's chat template, and of the answer."""
-    shown = _shown(edit.before, form)
-    request = f"{edit.instruction}\n\n{_REQUESTS[form]}\n\n{edit.path}\n```{edit.fence}\n{shown}```"
+def render(edit: Edit, form: str, tokenizer: Any, others: Sequence[Edit] = ()) -> tuple[list[int], list[int]]:
+    """Return the ids of the prompt, in the model's chat template, and of the answer; other files come first."""
+    shown = "\n\n".join(f"{one.path}\n```{one.fence}\n{_shown(one.before, form)}```" for one in (*others, edit))
+    request = f"{edit.instruction}\n\n{_REQUESTS[form]}\n\n{shown}"
     chat = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": request}]
     text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
     return tokenizer(text)["input_ids"], tokenizer(_answer(edit, form))["input_ids"]

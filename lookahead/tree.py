@@ -106,12 +106,11 @@ class Draft:
 
     def follow(self, tokens: list[int]) -> list[int]:
         """Return the nodes that `tokens` walk through, from the root until the first token that is no child."""
-        children, path = self.children(), list[int]()
-        for token in tokens:
-            node = children[path[-1] + 1 if path else 0].get(token)
-            if node is None:
-                break
-            path.append(node)
+        path, at = list[int](), -1
+        for node, (token, parent) in enumerate(zip(self.tokens.tolist(), self.parents.tolist(), strict=True)):
+            if parent == at and len(path) < len(tokens) and token == tokens[len(path)]:
+                path.append(node)
+                at = node
         return path
 
     def truncate(self, budget: int) -> Draft:

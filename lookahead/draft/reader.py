@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..views.renames import Renames
 from ..views.shifts import Shifts
 from ..views.skeletons import named_blocks, skeletons
 from ..views.tokens import Tokens
-from .shelf import Shelf, View, character_offsets
+from .shelf import Shelf, Surface, View, character_offsets
 
 __all__ = ["DICTATED", "Reader"]
 
@@ -113,10 +114,12 @@ class Reader:
         first = len(self._passages)
         self._passages += [passage for passage in find(text) if _is_whole(passage, text)]
         self._sources += [source] * (len(self._passages) - first)
+        plain = []
         for number, passage in enumerate(self._passages[first:], first):
             self._written.add(("plain", number))
             if passage.form != "plain":
-                self._add(number, "plain", passage.form, *surface(form("plain"), passage.lines))
+                plain.append(self._surface(number, "plain", passage.form, passage.lines))
+        self._shelf.add(plain)
         self._corpus.begin(source)
         begin = len(self._corpus)
         self._corpus.extend(ids)
@@ -126,10 +129,10 @@ class Reader:
                 at = np.searchsorted(characters, passage.starts)
                 self._shelf.register(View(number, "plain", np.append(at, at[-1] + 1) + begin))
 
-    def _add(self, number: int, written: str, name: str, text: str, starts: list[int], skipped: int = 0) -> int:
-        """Add a view of a passage; what comes from a prediction keeps that name."""
+    def _surface(self, number: int, written: str, name: str, lines: Sequence[str], skipped: int = 0) -> Surface:
+        """Write lines of a passage in a form; what comes from a prediction keeps that name."""
         source = "prediction" if self._sources[number] == "prediction" else f"view:{name}"
-        return self._shelf.add(number, written, source, text, starts, skipped)
+        return Surface(number, written, source, *surface(form(written), lines), skipped)
 
     # ---- The answer ----
 
@@ -192,18 +195,18 @@ class Reader:
 
     def _write(self, forms: list[Form]) -> None:
         """Write the passages that an answer may mean in some forms, the latest first; the first form comes last."""
-        left, texts, meant = _CHARACTERS, set[str](), self._meant()
+        left, surfaces = _CHARACTERS, dict[str, Surface]()
+        for wanted, number in product(reversed(forms), self._meant()):
+            passage = self._passages[number]
+            if (wanted.name, number) in self._written or passage.form == wanted.name:
+                continue
+            self._written.add((wanted.name, number))
+            one = self._surface(number, wanted.name, wanted.name, passage.lines)
+            left -= len(one.text)
+            if left >= 0:
+                surfaces.setdefault(one.text, one)
         with self._shelf.aside():
-            for wanted, number in product(reversed(forms), meant):
-                passage = self._passages[number]
-                if (wanted.name, number) in self._written or passage.form == wanted.name:
-                    continue
-                self._written.add((wanted.name, number))
-                text, starts = surface(wanted, passage.lines)
-                left -= len(text)
-                if left >= 0 and text not in texts:
-                    texts.add(text)
-                    self._add(number, wanted.name, wanted.name, text, starts)
+            self._shelf.add(list(surfaces.values()))
 
     def _meant(self) -> list[int]:
         """Return the passages of the file that the answer named last, or all, the latest first."""
@@ -265,9 +268,9 @@ class Reader:
             self._renamed = -1
         left = self._passages[view.passage].lines[line:]
         if self._renames and left:
-            text, starts = surface(form(view.form), self._renames.apply(left))
             with self._shelf.aside():
-                self._renamed = self._add(view.passage, view.form, "renamed", text, starts, skipped=line)
+                renamed = self._surface(view.passage, view.form, "renamed", self._renames.apply(left), line)
+                self._renamed = self._shelf.add([renamed])
 
     # ---- Indentation ----
 
@@ -283,7 +286,7 @@ class Reader:
                 if (name, number) not in self._written and len(self._written) < _MOST:
                     self._written.add((name, number))
                     with self._shelf.aside():
-                        self._add(number, name, name, *surface(form(name), self._passages[number].lines))
+                        self._shelf.add([self._surface(number, name, name, self._passages[number].lines)])
 
 
 def _is_whole(passage: Passage, text: str) -> bool:

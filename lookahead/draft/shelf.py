@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..index.corpus import Corpus
 from ..views.tokens import Tokens
 
-__all__ = ["Shelf", "View"]
+__all__ = ["Shelf", "Surface", "View"]
 
 _TAIL = 64  # tokens of the sequence that are said again behind a new document, for matches to run on
 _PATIENCE = 200  # looks at a view that was never right before it is looked at no more
@@ -29,6 +29,17 @@ class View(NamedTuple):
     def line(self, position: int) -> int:
         """Return the line that a position lies in."""
         return bisect_right(self.lines, position) - 1
+
+
+class Surface(NamedTuple):
+    """A passage as text in some form: where its lines start there, and how many lines before them are left out."""
+
+    passage: int
+    form: str
+    source: str
+    text: str
+    starts: list[int]
+    skipped: int = 0
 
 
 class Shelf:
@@ -57,19 +68,19 @@ class Shelf:
         self._corpus.extend(ids)
         return begin
 
-    def add(self, passage: int, form: str, source: str, text: str, starts: list[int], skipped: int = 0) -> int:
-        """Add a view, given where its lines start in the text and how many lines before them are left out."""
-        ids = self._tokens.encode(text)
-        begin, offsets = self._append(ids, source), character_offsets(self._tokens.pieces(ids.tolist()))
-        at = np.searchsorted(offsets, starts)
-        lines = np.concatenate([np.full(skipped, at[0] if len(at) else 0), at, [len(offsets)]]) + begin
-        return self.register(View(passage, form, lines))
+    def add(self, surfaces: list[Surface]) -> int:
+        """Add views, in this order; return the number of the last one."""
+        for surface, ids in zip(surfaces, self._tokens.encode_all([each.text for each in surfaces]), strict=True):
+            begin, offsets = self._append(ids, surface.source), character_offsets(self._tokens.pieces(ids.tolist()))
+            at = np.searchsorted(offsets, surface.starts)
+            lines = np.concatenate([np.full(surface.skipped, at[0] if len(at) else 0), at, [len(offsets)]]) + begin
+            self.register(View(surface.passage, surface.form, lines))
+        return len(self.views) - 1
 
-    def register(self, view: View) -> int:
-        """Remember a view that stands in the corpus; return its number."""
+    def register(self, view: View) -> None:
+        """Remember a view that stands in the corpus."""
         self.views.append(view)
         self._looks.append(0)
-        return len(self.views) - 1
 
     @contextmanager
     def aside(self) -> Iterator[None]:

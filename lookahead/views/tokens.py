@@ -61,8 +61,16 @@ class Tokens:
 
     def encode(self, text: str) -> NDArray[np.int32]:
         """Return the ids of a text, int32 [n], without special tokens."""
-        ids = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return np.asarray(ids, dtype=np.int32)
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: list[str]) -> list[NDArray[np.int32]]:
+        """Return the ids of each text, int32 [n], without special tokens; several at once take less time."""
+        backend: Any = getattr(self._tokenizer, "backend_tokenizer", None)
+        if hasattr(backend, "encode_batch_fast") and backend.padding is None and backend.truncation is None:
+            ids = [each.ids for each in backend.encode_batch_fast(texts, add_special_tokens=False)]
+        else:
+            ids = [self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] for text in texts]
+        return [np.asarray(each, dtype=np.int32) for each in ids]
 
     def encode_fixed(self, text: str) -> NDArray[np.int32]:
         """Return the ids of a text that comes up again and again, as of a format."""
