@@ -1,18 +1,21 @@
 """Measure how often guesses are right: ``python -m benchmarks.calibrate --tasks FILE.jsonl``.
 
-Prints the two tables of `lookahead/draft/calibration.py`. FILE has one JSON object per line with ``before`` and
-``after`` (a file's text before and after a change) and ``instruction``; the answer is the whole new file in a fence.
+Prints how reliable the corrected chances are, on edits and on prose, and the two tables that
+`lookahead/draft/calibration.py` begins with. FILE has one JSON object per line with ``before`` and ``after`` (a file's
+text before and after a change) and ``instruction``; the answer is the whole new file in a fence.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from pydoc_data.topics import topics
 from typing import Any
 
-from benchmarks.replay import Tally, replay
+from benchmarks.replay import Tally, replay, show_reliability
 from benchmarks.tasks import Edit, read_edits
 from examples import smollm2
 from lookahead.draft.drafter import Drafter
@@ -71,27 +74,32 @@ def observe(drafter: Drafter, answer: list[int], first: Rates, later: Rates) -> 
                     break
 
 
+def prose(tokenizer: Any, tokens: int = 600) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield beginnings of long pages of Python's manual and how they go on; nothing there is copied on purpose."""
+    for title, page in topics.items():
+        ids = tokenizer(page)["input_ids"]
+        if len(ids) > 2 * tokens:
+            yield tokenizer(f"Write about {title}.\n")["input_ids"] + ids[:tokens], ids[tokens : 2 * tokens]
+
+
 def main() -> None:
     """Replay all tasks and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=Path, required=True)
-    parser.add_argument("--min-probability", type=float, default=0.2)
-    parser.add_argument("--chain", action="store_true")
-    parser.add_argument("--budget", type=int, default=64)
-    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--cost", default="linear:0.03")
     given = parser.parse_args()
     first, later = Rates(), Rates()
-    drafter = Drafter(budget=given.budget, min_probability=given.min_probability, tree=not given.chain)
+    drafter = Drafter(budget=64, cost=given.cost)
     total, tokenizer = Tally(), smollm2.load_tokenizer()
-    observer = None if given.plain else partial(observe, first=first, later=later)
     for edit in read_edits(given.tasks):
-        total += replay(drafter, *render(edit, tokenizer), given.budget, observer)
-    tokens, forwards, drafted = total.tokens, total.forwards, total.drafted
-    print(f"{tokens} tokens, {forwards} forwards, {drafted} drafted, {total.tokens_per_forward:.2f} tokens per forward")
-    for cost in (0.03, 0.01, 0.002):
-        print(f"{tokens / (forwards + cost * drafted):.2f} per forward time, a draft token costing {cost} forwards")
-    if given.plain:
-        return
+        total += replay(drafter, *render(edit, tokenizer), 64, partial(observe, first=first, later=later))
+    print("Edits:")
+    show_reliability(total.reliability)
+    novel, drafter = Tally(), Drafter(tokenizer, budget=64, cost="linear:0")  # all guesses, also bad ones
+    for prompt, answer in prose(tokenizer):
+        novel += replay(drafter, prompt, answer, 8)
+    print("\nProse (manual pages of Python), all guesses:")
+    show_reliability(novel.reliability)
     for rank in range(4):
         print(f"\nrank {rank}: rows own match length, columns the top candidate's")
         print("own    " + "".join(f"{top:>13}" for top in LENGTHS))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,8 +18,9 @@ class Options:
     ----------
     budget : int
         Most tokens drafted in one step, 0 to 4096 (0 drafts nothing: plain decoding through the same loop).
-    min_probability : float
-        A token is drafted only where it is estimated to be accepted with at least this probability; above 0, at most 1.
+    cost : str, callable or None
+        What a forward with k draft tokens costs: ``"linear:0.03"`` for 1 + 0.03 k, or a function of k that does not
+        fall. None has it measured while the model runs; a given one makes runs repeat whatever the clock says.
     tree : bool
         Draft several branches where one forward of the model can verify them; False drafts chains only.
     max_bytes : int or None
@@ -32,15 +35,17 @@ class Options:
         When a value is of another type.
     """
 
-    budget: int = 64
-    min_probability: float = 0.05
+    budget: int = 128
+    cost: str | Callable[[int], float] | None = None
     tree: bool = True
     max_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Check every field."""
         _require("budget", self.budget, int, lambda value: 0 <= value <= 4096, "an int from 0 to 4096")
-        _require("min_probability", self.min_probability, float, lambda value: 0 < value <= 1, "above 0 and at most 1")
+        if self.cost is not None and not callable(self.cost):
+            allowed = "None, a function of the number of draft tokens, or 'linear:' and a number of 0 and above"
+            _require("cost", self.cost, str, _is_linear, allowed)
         _require("tree", self.tree, bool, lambda value: True, "True or False")
         if self.max_bytes is not None:
             allowed = "an int of 65536 and above, or None for no cap"
@@ -54,6 +59,11 @@ class Options:
         if unknown:
             raise TypeError(f"unknown option {', '.join(unknown)}; the options are {', '.join(known)}")
         return cls(**given)
+
+
+def _is_linear(value: str) -> bool:
+    """Whether a cost is written as it should be."""
+    return bool(re.fullmatch(r"linear:(\d+(\.\d*)?|\.\d+)(e-?\d+)?", value))
 
 
 def _require(name: str, value: Any, kind: type, in_range: Any, allowed: str) -> None:

@@ -135,11 +135,14 @@ class Accepted:
         The accepted nodes of the draft, from the root down; ``tokens[:len(path)]`` are their tokens.
     finished : bool
         Whether the last of `tokens` ended the generation.
+    seconds : float or None
+        What the forward and the walk took; None where no clock is to be heard.
     """
 
     tokens: list[int]
     path: list[int] = field(default_factory=list)
     finished: bool = False
+    seconds: float | None = None
 
     @property
     def cached(self) -> list[int]:

@@ -18,6 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny models: several threads wo
 _CACHE = None if "PYTEST_XDIST_WORKER" in os.environ else tempfile.mkdtemp(prefix="lookahead-numba-")
 if _CACHE:
     os.environ["NUMBA_CACHE_DIR"] = _CACHE
+    os.environ["LOOKAHEAD_CACHE"] = os.path.join(_CACHE, "lookahead")  # measured costs
 
 _SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.data_too_large)  # the first example may compile a kernel
 settings.register_profile("dev", deadline=None, suppress_health_check=_SLOW_IS_FINE, max_examples=50)

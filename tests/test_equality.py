@@ -37,7 +37,7 @@ SAMPLING = {"do_sample": True, "temperature": 0.3}
 @pytest.mark.parametrize("do_sample", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_architecture(kind: str, do_sample: bool) -> None:
-    lookahead = Lookahead(min_probability=0.01)
+    lookahead = Lookahead(cost="linear:0")
     for seed in range(2):
         settings = SAMPLING if do_sample else {}
         vanilla, ours = both(tiny(kind), prompt(seed=seed), lookahead, seed=seed, **settings)
@@ -48,7 +48,7 @@ def test_every_architecture(kind: str, do_sample: bool) -> None:
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 def test_attention_implementations(attention: str, tree: bool) -> None:
-    lookahead = Lookahead(tree=tree, min_probability=0.01)
+    lookahead = Lookahead(tree=tree, cost="linear:0")
     vanilla, ours = both(tiny(attention=attention), prompt(), lookahead, max_new_tokens=60)
     assert torch.equal(vanilla, ours)
     assert lookahead.stats.accepted > 0
@@ -108,7 +108,7 @@ def test_generation_settings(settings: dict[str, Any]) -> None:
     period=st.integers(1, 13),
     new=st.integers(1, 50),
     budget=st.integers(0, 20),
-    min_probability=st.sampled_from([0.001, 0.1, 0.9]),
+    cost=st.sampled_from(["linear:0", "linear:0.03", None]),
     tree=st.booleans(),
     temperature=st.sampled_from([None, 0.1, 0.7, 1.5]),
     ends=st.sets(st.integers(0, VOCABULARY - 1), max_size=3),
@@ -121,7 +121,7 @@ def test_any_prompt_and_options(
     period: int,
     new: int,
     budget: int,
-    min_probability: float,
+    cost: str | None,
     tree: bool,
     temperature: float | None,
     ends: set[int],
@@ -129,7 +129,7 @@ def test_any_prompt_and_options(
     with_text: bool,
     prediction: list[int],
 ) -> None:
-    options = {"budget": budget, "min_probability": min_probability, "tree": tree, "prediction": prediction}
+    options = {"budget": budget, "cost": cost, "tree": tree, "prediction": prediction}
     lookahead = Lookahead(letters() if with_text else None, **options)
     settings: dict[str, Any] = {"max_new_tokens": new, "eos_token_id": sorted(ends) or None}
     if temperature:
@@ -258,7 +258,7 @@ def test_everything_returned_on_request(kind: str, settings: dict[str, Any]) -> 
         "output_attentions": True,
         "output_hidden_states": True,
     }
-    lookahead = Lookahead(min_probability=0.01)
+    lookahead = Lookahead(cost="linear:0")
     vanilla, ours = both(tiny(kind, attention="eager"), prompt(), lookahead, **settings, **wanted)
     assert type(vanilla) is type(ours)
     assert torch.equal(vanilla.sequences, ours.sequences)
@@ -310,7 +310,7 @@ def test_left_padding(kind: str) -> None:
     ids = torch.cat([torch.zeros(1, 7, dtype=torch.long), prompt()], dim=1)
     mask = torch.ones_like(ids)
     mask[:, :7] = 0
-    lookahead = Lookahead(min_probability=0.01)
+    lookahead = Lookahead(cost="linear:0")
     vanilla, ours = both(tiny(kind), ids, lookahead, attention_mask=mask)
     assert torch.equal(vanilla, ours)
     assert lookahead.stats.accepted > 0
@@ -390,7 +390,7 @@ def test_a_prediction_is_accepted_where_the_model_says_it_and_changes_nothing() 
     model, ids = tiny(), prompt(seed=1)
     vanilla = model.generate(ids, max_new_tokens=30)
     answer = vanilla[0, ids.shape[1] :]
-    blind, told = Lookahead(), Lookahead(prediction=answer)
+    blind, told = Lookahead(cost="linear:0"), Lookahead(prediction=answer, cost="linear:0")
     assert torch.equal(model.generate(ids, max_new_tokens=30, custom_generate=blind), vanilla)
     assert torch.equal(model.generate(ids, max_new_tokens=30, custom_generate=told), vanilla)
     assert told.stats.forwards < blind.stats.forwards

@@ -9,7 +9,7 @@ import pytest
 from lookahead import Drafter, Lookahead, Options
 from lookahead.index.corpus import SMALLEST_CAP
 
-DEFAULTS = {"budget": 64, "min_probability": 0.05, "tree": True, "max_bytes": None}
+DEFAULTS = {"budget": 128, "cost": None, "tree": True, "max_bytes": None}
 
 
 def test_the_defaults() -> None:
@@ -23,10 +23,10 @@ def test_the_defaults() -> None:
         ("budget", 0),
         ("budget", 1),
         ("budget", 4096),
-        ("min_probability", 1e-9),
-        ("min_probability", 0.5),
-        ("min_probability", 1.0),
-        ("min_probability", 1),
+        ("cost", "linear:0"),
+        ("cost", "linear:.03"),
+        ("cost", "linear:2e-3"),
+        ("cost", None),
         ("tree", False),
         ("tree", True),
         ("max_bytes", SMALLEST_CAP),
@@ -44,17 +44,17 @@ def test_what_is_allowed(name: str, value: Any) -> None:
     [
         ("budget", -1, "an int from 0 to 4096"),
         ("budget", 4097, "an int from 0 to 4096"),
-        ("min_probability", 0, "above 0 and at most 1"),
-        ("min_probability", -0.1, "above 0 and at most 1"),
-        ("min_probability", 1.01, "above 0 and at most 1"),
-        ("min_probability", float("nan"), "above 0 and at most 1"),
+        ("cost", "linear:-1", "'linear:' and a number of 0 and above"),
+        ("cost", "linear:", "'linear:' and a number of 0 and above"),
+        ("cost", "square:1", "'linear:' and a number of 0 and above"),
+        ("cost", "linear:nan", "'linear:' and a number of 0 and above"),
         ("max_bytes", 0, "None for no cap"),
         ("max_bytes", -5, "None for no cap"),
         ("max_bytes", SMALLEST_CAP - 1, f"an int of {SMALLEST_CAP} and above"),
     ],
 )
 def test_what_is_out_of_range(name: str, value: Any, allowed: str) -> None:
-    with pytest.raises(ValueError, match=f"^{name}={value} is out of range; allowed is .*{allowed}"):
+    with pytest.raises(ValueError, match=f"^{name}={value!r} is out of range; allowed is .*{allowed}"):
         Options.of({name: value})
 
 
@@ -66,9 +66,9 @@ def test_what_is_out_of_range(name: str, value: Any, allowed: str) -> None:
         ("budget", None, "NoneType"),
         ("budget", True, "bool"),
         ("budget", np.int64(64), "int64"),
-        ("min_probability", "0.1", "str"),
-        ("min_probability", None, "NoneType"),
-        ("min_probability", True, "bool"),
+        ("cost", 0.03, "float"),
+        ("cost", [1.0], "list"),
+        ("cost", True, "bool"),
         ("tree", 1, "int"),
         ("tree", None, "NoneType"),
         ("tree", "yes", "str"),
@@ -84,7 +84,7 @@ def test_what_is_of_the_wrong_type(name: str, value: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("make", [lambda **given: Options.of(given), Drafter, Lookahead])
 def test_an_unknown_option_is_named_and_the_known_ones_with_it(make: Any) -> None:
-    known = "budget, min_probability, tree, max_bytes"
+    known = "budget, cost, tree, max_bytes"
     with pytest.raises(TypeError, match=f"unknown option beams, num_tokens; the options are {known}"):
         make(num_tokens=5, beams=2, budget=3)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 Stream = list[int]
 Row = tuple[int, int, int]
-Pair = tuple[int, int]
+Pair = tuple[int, int, int]  # position, match length, kind
 Grown = tuple[int, int, float, int, int]
 Tree = dict[int, dict[str, Any]]
 Strings = dict[tuple[Any, ...], dict[Any, Any]]
@@ -233,18 +233,71 @@ def divide(
 ) -> list[tuple[list[int], float]]:
     """Groups by the token `depth` after each place, each with its path probability: [(numbers of places, prob)].
 
-    `places` are (position, match length); `group` holds the numbers of those that share the path so far.
+    `places` are (position, match length, kind); `group` holds the numbers of those that share the path so far.
     """
     by_token: dict[int, list[int]] = {}
     for one in group:
         by_token.setdefault(stream[place_of(len(stream), places[one][0], depth)], []).append(one)
     groups = [group for token, group in by_token.items() if 0 <= token < vocabulary][:width]
     lengths = [min(64, places[one][1] + depth) for one, *_ in groups]
-    first, later = tables
-    chances = [first[min(rank, 3)][lengths[rank]][max(lengths[: rank + 1])] for rank in range(len(groups))]
-    if depth > 0 and groups:
-        chances[0] = later[lengths[0]]
-    return [(one, prob * float(chance)) for one, chance in zip(groups, chances, strict=True)]
+    first, later, _ = tables
+    found = []
+    for rank, (group, length) in enumerate(zip(groups, lengths, strict=True)):
+        role, raw = (0 if rank == 0 else 1), first[min(rank, 3)][length][max(lengths[: rank + 1])]
+        if depth > 0 and rank == 0:
+            role, raw = 2, later[length]
+        found.append((group, prob * chance_of(tables, places[group[0]][2], role, length, float(raw))))
+    return found
+
+
+def bucket_of(length: int) -> int:
+    return [index for index, least in enumerate((0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)) if least <= length][-1]
+
+
+def corrected(chance: float, cell: Any) -> float:
+    """Odds times observed odds over expected odds, where the expectation counts as two rare outcomes do."""
+    if not cell["trials"]:
+        return chance
+    expected = np.clip(cell["expected"] / cell["trials"], 0.0001, 0.9999)
+    strength = 2 / min(expected, 1 - expected)
+    observed = np.clip((cell["hits"] + strength * expected) / (cell["trials"] + strength), 0.0001, 0.9999)
+    odds = observed / (1 - observed) / (expected / (1 - expected))
+    return float(chance * odds / (1 - chance + chance * odds))
+
+
+def chance_of(tables: Any, kind: int, role: int, length: int, raw: float) -> float:
+    general, special = tables[2][0, role, bucket_of(length)], tables[2][kind, role, bucket_of(length)]
+    return corrected(corrected(raw, general), special)
+
+
+def observe(tables: Any, kind: int, role: int, length: int, raw: float, hit: bool) -> None:
+    general, special = tables[2][0, role, bucket_of(length)], tables[2][kind, role, bucket_of(length)]
+    chance = corrected(raw, general)
+    for cell, outcomes, expected in ((general, 8, raw), (special, 25, chance)):
+        for name, value in (("hits", hit), ("expected", expected), ("trials", 1)):
+            cell[name] = cell[name] * (1 - min(raw, 1 - raw) / outcomes) + value
+
+
+def score(stream: Stream, places: list[Pair], tables: Any, said: list[int]) -> None:
+    """Observe the first guess of each token, then for each later token what the first place still right foresaw."""
+    first, later, _ = tables
+    by_token: dict[int, Pair] = {}
+    for place in places:
+        if stream[place[0]] >= 0:
+            by_token.setdefault(stream[place[0]], place)
+    longest = 0
+    for rank, (token, (_, match, kind)) in enumerate(by_token.items()):
+        length = min(match, 64)
+        longest = max(longest, length)
+        raw = first[min(rank, 3)][length][longest]
+        observe(tables, kind, 0 if rank == 0 else 1, length, float(raw), token == said[0])
+    for depth in range(1, len(said)):
+        foreseen = [[stream[place_of(len(stream), place[0], at)] for at in range(depth + 1)] for place in places]
+        right = [one for one, tokens in enumerate(foreseen) if tokens[:depth] == said[:depth] and tokens[depth] >= 0]
+        if right:
+            length = min(places[right[0]][1] + depth, 64)
+            hit = foreseen[right[0]][depth] == said[depth]
+            observe(tables, places[right[0]][2], 2, length, float(later[length]), hit)
 
 
 def grow(

@@ -1,13 +1,14 @@
-"""How often a guess is right: a first table, measured once; it will learn from every verification."""
+"""How often a guess is right: tables measured once, corrected by what became of every guess since."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import growth_kernels as kernels
 from .growth_kernels import LONGEST
 
-__all__ = ["FIRST", "LATER"]
+__all__ = ["FIRST", "LATER", "Calibration"]
 
 # Measured by `python -m benchmarks.calibrate` on 160 edits of public repositories (whole files, 343 thousand tokens).
 _LENGTHS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -16,6 +17,7 @@ _TIED = (0.05, 0.10, 0.18, 0.24, 0.24, 0.28, 0.35, 0.35, 0.35, 0.35, 0.35, 0.35,
 _LATER = (0.30, 0.50, 0.56, 0.61, 0.80, 0.86, 0.91, 0.93, 0.965, 0.976, 0.986, 0.991, 0.9986)
 _BEHIND = (1.0, 0.6, 0.25, 0.15, 0.1)  # a guess whose match is so many tokens shorter than the longest
 _RANK = (1.0, 1.0, 0.7, 0.5)
+_KINDS = 64  # sources told apart; all further ones count as one
 
 
 def _first() -> NDArray[np.float32]:
@@ -35,3 +37,44 @@ FIRST: NDArray[np.float32] = _first()
 
 LATER: NDArray[np.float32] = np.interp(np.arange(LONGEST + 1), _LENGTHS, _LATER).astype(np.float32)
 """Chance of a next token after right ones, float32 [match length and depth]."""
+
+
+class Calibration:
+    """What became of guesses, by source and match length; recent evidence counts more.
+
+    The odds of the tables are moved by the ratio of what was observed to what was expected: first for everything
+    together, which adapts to a text within some hundred tokens, then for each source against that.
+
+    Attributes
+    ----------
+    evidence : EVIDENCE [kinds, roles, buckets]
+        Decayed sums; kind 0 is everything together.
+    """
+
+    def __init__(self) -> None:
+        self.evidence = np.zeros((_KINDS, 3, kernels.BUCKETS), kernels.EVIDENCE)
+        self._kinds: dict[str, int] = {}
+
+    def kind(self, source: str) -> int:
+        """Return the number of a source."""
+        return self._kinds.setdefault(source, min(len(self._kinds) + 1, _KINDS - 1))
+
+    @property
+    def tables(self) -> kernels.Tables:
+        """What the kernels look chances up in."""
+        return FIRST, LATER, self.evidence
+
+    def learn(self, text: NDArray[np.int32], places: NDArray[np.void], said: list[int]) -> None:
+        """Compare what candidates would have drafted with what was said.
+
+        Parameters
+        ----------
+        text : int32 [length]
+            What the places point into; the same as they were ranked for.
+        places : PLACE [n]
+            All candidates, the best guess first.
+        said : list of int
+            What the target said.
+        """
+        if len(places) and said:
+            kernels.score(text, places, self.tables, np.asarray(said, np.int32))

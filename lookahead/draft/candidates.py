@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..index.corpus import Corpus
+from .calibration import Calibration
+from .growth_kernels import PLACE
 
 __all__ = ["ranked"]
 
@@ -15,8 +17,10 @@ _AHEAD = 64
 _CERTAIN = 32
 
 
-def ranked(corpus: Corpus, hints: list[tuple[int, int]], near: list[tuple[int, int]]) -> NDArray[np.void]:
-    """Return places to copy from, CANDIDATE [n], the best guess first.
+def ranked(
+    corpus: Corpus, hints: list[tuple[int, int]], near: list[tuple[int, int]], calibration: Calibration
+) -> NDArray[np.void]:
+    """Return places to copy from, PLACE [n], the best guess first.
 
     A longer match wins, and among equals the latest place. But a copy tends to go on close behind where it was: the
     best place within 64 tokens behind the copy pointer comes before all others of its match length, which gave 1 %
@@ -30,13 +34,21 @@ def ranked(corpus: Corpus, hints: list[tuple[int, int]], near: list[tuple[int, i
         Places that come next by some rule, and the match length that such a guess is worth.
     near : list of (position, tokens before it)
         Where to look for the end of the text, the likeliest place first.
+    calibration : Calibration
+        Tells the kinds apart: the source of each place, or "rule" for what a hint says.
     """
     rows = corpus.candidates(_LIMIT, _PER_TOKEN)
+    places = np.empty(len(rows), PLACE)
+    places["position"], places["match_length"] = rows["position"], rows["match_length"]
+    places["kind"] = [calibration.kind(corpus.source(position)) for position in rows["position"].tolist()]
     if len(rows) and rows["match_length"][0] >= _CERTAIN:
-        return rows
+        return places
     looked = (corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= corpus.first)
-    found = [(place, length, 1) for place, length in (*hints, *looked) if place >= corpus.first]
+    found = [(place, length, calibration.kind("rule")) for place, length in hints if place >= corpus.first]
+    found += [
+        (place, length, calibration.kind(corpus.source(place))) for place, length in looked if place >= corpus.first
+    ]
     if not found:
-        return rows
-    merged = np.concatenate([np.array(found, rows.dtype), rows])
+        return places
+    merged = np.concatenate([np.array(found, PLACE), places])
     return merged[np.argsort(-merged["match_length"], kind="stable")]

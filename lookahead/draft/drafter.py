@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,18 @@ from ..index.suffix_tree import token_array
 from ..options import Options
 from ..tree import Accepted, Draft
 from ..views.tokens import Tokens
+from .calibration import Calibration
 from .candidates import ranked
+from .cost import cost_of
 from .growth import grow
+from .growth_kernels import PLACE
+from .policy import Policy
 from .reader import DICTATED, Reader
 
 __all__ = ["Drafter"]
 
 _CHILDREN = 4
+_NONE = np.empty(0, PLACE)
 
 
 class Drafter:
@@ -38,6 +44,10 @@ class Drafter:
         Whether drafts may branch; the option's value to begin with.
     vocabulary : int
         Ids from here on are never drafted: the model does not know them.
+    calibration : Calibration
+        What became of earlier guesses; may be shared with other drafters.
+    policy : Policy
+        Says how much to draft; may be shared with other drafters of the same model.
 
     Examples
     --------
@@ -55,15 +65,20 @@ class Drafter:
         self.vocabulary = 2**31
         self._reader: Reader | None = None
         self._options = Options.of(options)
+        self.calibration = Calibration()
+        self.policy = Policy(cost_of(self._options.cost, self._options.budget))
+        self._waiting: list[int] = []
+        self._context, self._drafting = 0, 0.0
         self._corpus = Corpus(max_bytes=self._options.max_bytes)
         self._draft = Draft.empty()
+        self._candidates = _NONE
         self._places = np.empty(0, np.int64)
         self._hints: list[tuple[int, int]] = []
         self._pointer = -1
         self.tree = self._options.tree
 
     def begin(self, prompt: ArrayLike | str, prediction: ArrayLike | str | None = None) -> None:
-        """Start a sequence; what was known of an earlier one is forgotten.
+        """Start a sequence; an earlier one's text is forgotten, but not how often guesses were right.
 
         Parameters
         ----------
@@ -89,6 +104,7 @@ class Drafter:
             corpus.relabel("output")
             self._hints = [(0, DICTATED)] if expected else []
         self._corpus, self._reader, self._draft, self._pointer = corpus, reader, Draft.empty(), -1
+        self._candidates, self._waiting, self._context = _NONE, [], len(said)
         self._begun = True
 
     def ids(self, text: ArrayLike | str | None) -> list[int]:
@@ -123,24 +139,32 @@ class Drafter:
         size = self._options.budget if budget is None else min(int(budget), self._options.budget)
         if size < 0:
             raise ValueError(f"budget={size} is negative; allowed is 0 (no draft) and above")
-        candidates = self.candidates()
-        if not size or not len(candidates):
-            self._draft = Draft.empty()
-            return self._draft
-        self._draft, self._places = grow(
-            self._corpus,
-            candidates,
-            budget=size,
-            width=_CHILDREN if self.tree else 1,
-            least=float(self._options.min_probability),
-            vocabulary=self.vocabulary,
-        )
+        started = time.perf_counter()
+        self._draft, self._candidates = Draft.empty(), _NONE
+        if size and not self.policy.pauses:
+            self._grow(size)
+        self._drafting = time.perf_counter() - started
         return self._draft
 
+    def _grow(self, size: int) -> None:
+        """Draft at most `size` tokens."""
+        self._candidates = self.candidates()
+        if not len(self._candidates):
+            return
+        self._draft, self._places = grow(
+            self._corpus,
+            self._candidates,
+            self.calibration.tables,
+            budget=size,
+            width=_CHILDREN if self.tree else 1,
+            policy=self.policy,
+            vocabulary=self.vocabulary,
+        )
+
     def candidates(self) -> NDArray[np.void]:
-        """Return the places that the next draft would copy from, CANDIDATE [n], the best guess first."""
+        """Return the places that the next draft would copy from, PLACE [n], the best guess first."""
         near = [(self._pointer, 0)] if self._reader is None else self._reader.near(self._pointer)
-        return ranked(self._corpus, self._hints, near)
+        return ranked(self._corpus, self._hints, near, self.calibration)
 
     def accept(self, accepted: Accepted | ArrayLike) -> None:
         """Take in what the target emitted since the last draft.
@@ -160,12 +184,29 @@ class Drafter:
         if not self._begun:
             raise RuntimeError("nothing has begun; call begin(prompt) before accept(tokens)")
         if isinstance(accepted, Accepted):
-            tokens, path = accepted.tokens, accepted.path
+            tokens, path, seconds = accepted.tokens, accepted.path, accepted.seconds
         else:
             tokens = token_array(accepted).tolist()
-            path = self._draft.follow(tokens)
+            path, seconds = self._draft.follow(tokens), None
+        size, started = len(self._draft), time.perf_counter()
+        self._take_in(tokens, path)
+        self.policy.learn(len(tokens), size)
+        if seconds is not None:
+            drafting = self._drafting + time.perf_counter() - started
+            self.policy.learn_times(len(tokens), size, self._context, seconds, drafting)
+        self._context += len(tokens)
+
+    def _take_in(self, tokens: list[int], path: list[int]) -> None:
+        """Learn from what was said, and index it; while drafting pauses it waits."""
+        self._waiting += tokens
+        if self.policy.pauses:
+            return
+        places = self._candidates.copy()
+        places["position"] -= self._corpus.first
+        self.calibration.learn(self._corpus.tokens, places, tokens)
+        tokens, self._waiting = self._waiting, []
         self._corpus.extend(tokens)
         if path:
             self._pointer = int(self._places[path[-1]]) + 1
         self._hints = [] if self._reader is None else self._reader.hear(tokens, self._pointer)
-        self._draft = Draft.empty()
+        self._draft, self._candidates = Draft.empty(), _NONE

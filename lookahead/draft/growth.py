@@ -8,13 +8,20 @@ from numpy.typing import NDArray
 from ..index.corpus import Corpus
 from ..tree import Draft
 from . import growth_kernels as kernels
-from .calibration import FIRST, LATER
+from .policy import Policy
 
 __all__ = ["grow"]
 
 
 def grow(
-    corpus: Corpus, candidates: NDArray[np.void], *, budget: int, width: int, least: float, vocabulary: int
+    corpus: Corpus,
+    candidates: NDArray[np.void],
+    tables: kernels.Tables,
+    *,
+    budget: int,
+    width: int,
+    policy: Policy,
+    vocabulary: int,
 ) -> tuple[Draft, NDArray[np.int64]]:
     """Grow a tree from the continuations of `candidates`.
 
@@ -25,12 +32,14 @@ def grow(
     ----------
     corpus : Corpus
         What the candidates point into.
-    candidates : CANDIDATE [n]
+    candidates : PLACE [n]
         Places to copy from, the best guess first.
+    tables : Tables
+        The chances of guesses.
     budget, width : int
         Most nodes, and most children of a node.
-    least : float
-        Smallest path probability of a node.
+    policy : Policy
+        Says how many of the nodes pay.
     vocabulary : int
         Tokens from here on end a continuation, as a border does.
 
@@ -43,8 +52,8 @@ def grow(
     nodes, groups = np.empty(budget, kernels.NODE), np.empty(len(candidates), kernels.GROUP)
     local = candidates.copy()
     local["position"] -= corpus.first
-    count = kernels.grow(corpus.tokens, local, groups, (FIRST, LATER), nodes, width, least, vocabulary)
-    nodes = nodes[:count]
+    count = kernels.grow(corpus.tokens, local, groups, tables, nodes, width, policy.least(budget), vocabulary)
+    nodes = nodes[: policy.size(nodes["prob"][:count])]
     used = nodes["candidate"].tolist()
     names = {one: corpus.source(int(candidates["position"][one])) for one in set(used)}
     draft = Draft(

@@ -1,4 +1,4 @@
-"""Kernels that grow a draft out of the continuations of several candidates."""
+"""Kernels that grow a draft out of the continuations of several places, and score these when the truth is known."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from numpy.typing import NDArray
 from .._jit import kernel
 
 Number: TypeAlias = int | np.int64
+Tables: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.void]]
 
+PLACE = np.dtype([("position", np.int64), ("match_length", np.int32), ("kind", np.int32)])
 NODE = np.dtype(
     [("token", np.int32), ("parent", np.int32), ("prob", np.float32), ("candidate", np.int32), ("place", np.int64)]
 )
 GROUP = np.dtype([("leader", np.int32), ("depth", np.int32), ("parent", np.int32), ("prob", np.float64)])
+EVIDENCE = np.dtype([("hits", np.float64), ("expected", np.float64), ("trials", np.float64)])
 LONGEST = 64  # match lengths are told apart up to here
 RANKS = 4  # guesses at one node told apart
 UNDIVIDED = -2  # leader of all candidates at the root
+BEST, OTHER, NEXT = 0, 1, 2  # evidence is kept apart for the best first guess, for other first guesses, for later ones
+BUCKETS = 13  # of match lengths
+STRENGTH = 2.0  # rare outcomes (misses of good guesses, hits of bad ones) that the expectation is worth
+GENERAL, SPECIAL = 8.0, 25.0  # rare outcomes over which evidence is forgotten: of all kinds, of one kind
 
 
 @kernel
@@ -28,11 +35,43 @@ def place_of(length: int, position: int, depth: Number) -> Number:
 
 
 @kernel
+def bucket_of(length: Number) -> Number:
+    """Bucket of a match length: 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, 16-23, ..., 48-63, 64."""
+    half = np.int64(0)
+    while length >= 4:
+        length >>= 1
+        half += 2
+    return half + length
+
+
+@kernel
+def corrected(chance: float, cell: NDArray[np.void]) -> float:
+    """Move a chance's odds by as much as what was observed differs from what was expected; `cell` is EVIDENCE []."""
+    if cell["trials"] <= 0.0:
+        return chance
+    expected = min(max(cell["expected"] / cell["trials"], 1e-4), 1.0 - 1e-4)
+    strength = STRENGTH / min(expected, 1.0 - expected)
+    observed = (cell["hits"] + strength * expected) / (cell["trials"] + strength)
+    observed = min(max(observed, 1e-4), 1.0 - 1e-4)
+    odds = observed * (1.0 - expected) / (expected * (1.0 - observed))
+    moved: float = chance * odds / (1.0 - chance + chance * odds)
+    return moved
+
+
+@kernel
+def chance_of(tables: Tables, kind: Number, role: Number, length: Number, raw: float) -> float:
+    """Chance of a guess, given its chance by the tables: corrected by the evidence of all kinds, then of its kind."""
+    evidence = tables[2]
+    bucket = bucket_of(length)
+    return corrected(corrected(np.float64(raw), evidence[0, role, bucket]), evidence[kind, role, bucket])
+
+
+@kernel
 def divide(
     text: NDArray[np.int32],
-    candidates: NDArray[np.void],
+    places: NDArray[np.void],
     groups: NDArray[np.void],
-    tables: tuple[NDArray[np.float32], NDArray[np.float32]],
+    tables: Tables,
     path: tuple[Number, Number, float],
     width: int,
     vocabulary: int,
@@ -43,22 +82,26 @@ def divide(
     a candidate whose next token is none below `vocabulary`, or beyond `width` groups, is out (leader -1). Below the
     root the first group has just been right, which the second table knows; all others are first guesses of their rank.
     """
-    first, later = tables
+    first, later = tables[0], tables[1]
     old, node, prob = path
     depth = groups[old]["depth"] + 1 if node >= 0 else 0
     rank, top = 0, 0
-    for one in range(len(candidates)):
+    for one in range(len(places)):
         if groups[one]["leader"] != old:
             continue
-        token, leader = text[place_of(len(text), candidates[one]["position"], depth)], -1
+        token, leader = text[place_of(len(text), places[one]["position"], depth)], -1
         for other in range(one):
             leads = groups[other]["leader"] == other and groups[other]["parent"] == node
-            if leads and text[place_of(len(text), candidates[other]["position"], depth)] == token:
+            if leads and text[place_of(len(text), places[other]["position"], depth)] == token:
                 leader = other
         if leader < 0 and 0 <= token < vocabulary and rank < width:
-            length = min(candidates[one]["match_length"] + depth, LONGEST)
+            length, kind = min(places[one]["match_length"] + depth, LONGEST), places[one]["kind"]
             top = max(top, length)
-            chance = later[length] if depth > 0 and rank == 0 else first[min(rank, RANKS - 1), length, top]
+            if depth > 0 and rank == 0:
+                chance = chance_of(tables, kind, np.int64(NEXT), np.int64(length), later[length])
+            else:
+                raw, role = first[min(rank, RANKS - 1), length, top], np.int64(BEST if rank == 0 else OTHER)
+                chance = chance_of(tables, kind, role, np.int64(length), raw)
             groups[one]["depth"], groups[one]["parent"], groups[one]["prob"] = depth, node, prob * chance
             leader, rank = one, rank + 1
         groups[one]["leader"] = leader
@@ -67,9 +110,9 @@ def divide(
 @kernel
 def grow(
     text: NDArray[np.int32],
-    candidates: NDArray[np.void],
+    places: NDArray[np.void],
     groups: NDArray[np.void],
-    tables: tuple[NDArray[np.float32], NDArray[np.float32]],
+    tables: Tables,
     nodes: NDArray[np.void],
     width: int,
     least: float,
@@ -80,19 +123,75 @@ def grow(
     Every group of candidates stands for one node that could come next, so the frontier is never longer than the
     candidates. A node has at most `width` children.
     """
-    for one in range(len(candidates)):
+    for one in range(len(places)):
         groups[one]["leader"], groups[one]["parent"] = UNDIVIDED, UNDIVIDED
-    divide(text, candidates, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width, vocabulary)
+    divide(text, places, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width, vocabulary)
     for node in range(len(nodes)):
         best: Number = np.int64(-1)
-        for one in range(len(candidates)):
+        for one in range(len(places)):
             if groups[one]["leader"] == one and (best < 0 or groups[one]["prob"] > groups[best]["prob"]):
                 best = one
         if best < 0 or groups[best]["prob"] < least:
             return node
-        place = place_of(len(text), candidates[best]["position"], np.int64(groups[best]["depth"]))
+        place = place_of(len(text), places[best]["position"], np.int64(groups[best]["depth"]))
         prob = groups[best]["prob"]
         nodes[node]["token"], nodes[node]["parent"] = text[place], groups[best]["parent"]
         nodes[node]["prob"], nodes[node]["candidate"], nodes[node]["place"] = prob, best, place
-        divide(text, candidates, groups, tables, (best, node, prob), width, vocabulary)
+        divide(text, places, groups, tables, (best, node, prob), width, vocabulary)
     return len(nodes)
+
+
+@kernel
+def observe(tables: Tables, kind: Number, role: Number, length: Number, raw: float, hit: bool) -> None:
+    """Add one trial to the evidence of all kinds and to that of its kind, whose expectation knows the former."""
+    bucket = bucket_of(length)
+    general, special = tables[2][0, role, bucket], tables[2][kind, role, bucket]
+    chance = corrected(np.float64(raw), general)
+    rarity = min(raw, 1.0 - raw)
+    kept = 1.0 - rarity / GENERAL
+    general["hits"] = general["hits"] * kept + hit
+    general["expected"] = general["expected"] * kept + raw
+    general["trials"] = general["trials"] * kept + 1.0
+    kept = 1.0 - rarity / SPECIAL
+    special["hits"] = special["hits"] * kept + hit
+    special["expected"] = special["expected"] * kept + chance
+    special["trials"] = special["trials"] * kept + 1.0
+
+
+@kernel
+def score(text: NDArray[np.int32], places: NDArray[np.void], tables: Tables, said: NDArray[np.int32]) -> None:
+    """Compare all candidates with what was really `said`, int32 [m], sent to the model or not; add to the evidence.
+
+    Every first guess counts, of each distinct token the first candidate's; later ones while the first candidate that
+    foresaw everything so far goes on.
+    """
+    first, later = tables[0], tables[1]
+    tokens = np.empty(len(places), np.int32)
+    rank, top = 0, 0
+    for one in range(len(places)):
+        tokens[one] = text[places[one]["position"]]
+        if tokens[one] < 0 or (tokens[:one] == tokens[one]).any():
+            continue
+        length = min(places[one]["match_length"], LONGEST)
+        top = max(top, length)
+        raw, role = first[min(rank, RANKS - 1), length, top], np.int64(BEST if rank == 0 else OTHER)
+        observe(tables, places[one]["kind"], role, np.int64(length), raw, tokens[one] == said[0])
+        rank += 1
+    one, depth, counted = 0, 0, 0
+    while one < len(places) and depth < len(said):
+        token = text[place_of(len(text), places[one]["position"], np.int64(depth))]
+        if depth > counted and token >= 0:
+            counted = depth
+            length = np.int64(min(places[one]["match_length"] + depth, LONGEST))
+            observe(tables, places[one]["kind"], np.int64(NEXT), length, later[length], token == said[depth])
+        if token == said[depth]:
+            depth += 1
+            continue
+        one += 1  # the next candidate that foresaw everything so far
+        while one < len(places):
+            right = 0
+            while right < depth and text[place_of(len(text), places[one]["position"], np.int64(right))] == said[right]:
+                right += 1
+            if right == depth:
+                break
+            one += 1

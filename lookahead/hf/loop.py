@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,16 @@ import torch
 from transformers.generation.stopping_criteria import StoppingCriteriaList, StopStringCriteria
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
+from ..draft.calibration import Calibration
+from ..draft.cost import MeasuredCost
 from ..draft.drafter import Drafter
+from ..draft.policy import Policy
 from ..options import Options
 from ..stats import MODEL, Stats
 from ..tree import Accepted, Draft
 from ..verify.sequence import Sequence
 from ..verify.walk import Record, Verifier
-from . import names
+from . import costs, names
 from .branching import takes_trees
 from .forward import Target
 from .recording import Recording
@@ -56,6 +59,8 @@ class Lookahead:
         self.options = Options.of(options)
         Drafter(tokenizer).ids(prediction)  # says at once what is wrong with either
         self.stats = Stats()
+        self._calibration = Calibration()
+        self._policies: dict[str, Policy] = {}
 
     def __call__(
         self,
@@ -85,16 +90,28 @@ class Lookahead:
         """
         cache = model_kwargs.get(names.cache_name(model))
         refuse_unsupported(model, input_ids, generation_config, synced_gpus, cache)
-        drafter = Drafter(self.tokenizer, **asdict(self.options))
+        key = costs.key_of(model)
+        drafter = self._drafter(model, key)
         expected = drafter.ids(self.prediction if prediction is None else prediction)
         stats = self.stats = Stats()
         generation = _Generation(drafter, stats, model, input_ids, generation_config, model_kwargs)
         generation.listen(logits_processor, stopping_criteria, streamer)
         with torch.no_grad():
             generation.run(expected)
+        costs.save(key)
         if streamer is not None:
             streamer.end()
         return generation.result()
+
+    def _drafter(self, model: Any, key: str) -> Drafter:
+        """Return a drafter for one call, which shares what earlier calls learnt."""
+        drafter = Drafter(self.tokenizer, **asdict(self.options))
+        drafter.calibration = self._calibration
+        if key not in self._policies:
+            is_measured = isinstance(drafter.policy.cost, MeasuredCost)
+            self._policies[key] = Policy(costs.known(key, model)) if is_measured else drafter.policy
+        drafter.policy = self._policies[key]
+        return drafter
 
     def generate(
         self, model: Any, inputs: Any = None, *, streamer: Any = None, tokenizer: Any = None, **kwargs: Any
@@ -213,7 +230,7 @@ class _Generation:
         drafted = time.perf_counter()
         accepted = self._verify(draft)
         verified = time.perf_counter()
-        self._drafter.accept(accepted)
+        self._drafter.accept(replace(accepted, seconds=verified - drafted))
         learnt = time.perf_counter()
         self._stats.count(draft, accepted)
         self._stats.draft_seconds += drafted - started + learnt - verified

@@ -8,15 +8,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lookahead.draft import growth_kernels as kernels
-from lookahead.draft.calibration import FIRST, LATER
+from lookahead.draft.calibration import FIRST, LATER, Calibration
+from lookahead.draft.candidates import ranked
+from lookahead.draft.cost import cost_of
 from lookahead.draft.drafter import Drafter
 from lookahead.draft.growth import grow
+from lookahead.draft.policy import Policy
 from lookahead.index.corpus import Corpus
-from lookahead.index.suffix_tree import CANDIDATE
 from tests import twins
 
-TABLES = (FIRST, LATER)
-FLAT = (np.full_like(FIRST, 0.5), np.full_like(LATER, 0.5))  # ties everywhere
+UNSEEN = np.zeros((4, 3, kernels.BUCKETS), kernels.EVIDENCE)
+TABLES = (FIRST, LATER, UNSEEN)
+FLAT = (np.full_like(FIRST, 0.5), np.full_like(LATER, 0.5), UNSEEN)  # ties everywhere
 STREAMS = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 7, -1]), min_size=1, max_size=30)
 
 
@@ -25,11 +28,20 @@ def copies(draw: st.DrawFn) -> tuple[list[int], list[twins.Pair]]:
     """Give a stream with borders, and places in it, many near its end, with the lengths of their matches."""
     stream = draw(STREAMS)
     positions = st.integers(0, len(stream) - 1) | st.integers(max(0, len(stream) - 3), len(stream) - 1)
-    return stream, draw(st.lists(st.tuples(positions, st.integers(1, 90)), max_size=17))
+    return stream, draw(st.lists(st.tuples(positions, st.integers(1, 90), st.integers(1, 3)), max_size=17))
+
+
+def evidence(seed: int) -> Any:
+    """Give what some trials left behind; with the seed 0 there were none."""
+    found, chance = UNSEEN.copy(), np.random.default_rng(seed)
+    if seed:
+        found["trials"] = chance.integers(0, 3, found.shape) * chance.random(found.shape) * 50
+        found["hits"], found["expected"] = (chance.random(found.shape) * found["trials"] for _ in range(2))
+    return found
 
 
 def rows(places: list[twins.Pair]) -> Any:
-    return np.array([(position, length, 1) for position, length in places], CANDIDATE)
+    return np.array(places, kernels.PLACE)
 
 
 def frozen(stream: list[int]) -> Any:
@@ -102,42 +114,50 @@ def test_divide(drawn: tuple[list[int], list[twins.Pair]], width: int, prob: flo
     st.integers(1, 5),
     st.sampled_from([1e-6, 0.01, 0.1, 0.5, 0.9, 1.0]),
     VOCABULARIES,
+    st.integers(0, 5),
 )
-@example(([1, 2, 1, 2], [(2, 2)]), TABLES, 12, 4, 0.01, 2**31)  # a copy that meets the end repeats itself
-@example(([5], [(0, 1)]), TABLES, 9, 1, 1e-6, 2**31)  # period 1
-@example(([1, -1, 1], [(1, 1)]), TABLES, 9, 4, 1e-6, 2**31)  # nothing but a border to copy
-@example(([1, 2, 3, 1, 4], [(1, 1), (4, 1), (2, 1)]), FLAT, 9, 4, 0.1, 2**31)
+@example(([1, 2, 1, 2], [(2, 2, 1)]), TABLES, 12, 4, 0.01, 2**31, 0)  # a copy that meets the end repeats itself
+@example(([5], [(0, 1, 1)]), TABLES, 9, 1, 1e-6, 2**31, 0)  # period 1
+@example(([1, -1, 1], [(1, 1, 1)]), TABLES, 9, 4, 1e-6, 2**31, 0)  # nothing but a border to copy
+@example(([1, 2, 3, 1, 4], [(1, 1, 1), (4, 1, 2), (2, 1, 1)]), FLAT, 9, 4, 0.1, 2**31, 0)
 def test_grow(
-    drawn: tuple[list[int], list[twins.Pair]], tables: Any, budget: int, width: int, least: float, vocabulary: int
+    drawn: tuple[list[int], list[twins.Pair]],
+    tables: Any,
+    budget: int,
+    width: int,
+    least: float,
+    vocabulary: int,
+    seed: int,
 ) -> None:
     stream, places = drawn
+    tables = (*tables[:2], evidence(seed))
     expected = twins.grow(stream, places, tables, budget, width, least, vocabulary)
     assert grown(stream, places, tables, budget, width, least, vocabulary) == rounded(expected)
 
 
 def test_a_copy_that_meets_the_end_of_the_text_repeats_itself() -> None:
-    found = grown([9, 4, 5, 6], [(1, 60)], TABLES, 8, 1, 1e-6)
+    found = grown([9, 4, 5, 6], [(1, 60, 1)], TABLES, 8, 1, 1e-6)
     assert [token for token, *_ in found] == [4, 5, 6, 4, 5, 6, 4, 5]
     assert [parent for _, parent, *_ in found] == [*range(-1, 7)]
     assert [place for *_, place in found] == [1, 2, 3, 1, 2, 3, 1, 2]
 
 
 def test_no_node_where_the_budget_is_0_or_no_guess_is_likely_enough() -> None:
-    assert grown([1, 2, 3], [(1, 3)], TABLES, 0, 4, 0.01) == []
-    assert grown([1, 2, 3], [(1, 3)], TABLES, 5, 4, 1.0) == []
+    assert grown([1, 2, 3], [(1, 3, 1)], TABLES, 0, 4, 0.01) == []
+    assert grown([1, 2, 3], [(1, 3, 1)], TABLES, 5, 4, 1.0) == []
     assert grown([1, 2, 3], [], TABLES, 5, 4, 0.01) == []
 
 
 def test_a_node_as_likely_as_the_threshold_is_grown() -> None:
-    assert [prob for _, _, prob, *_ in grown([1, 2, 3], [(0, 3)], FLAT, 9, 4, 0.25)] == [0.5, 0.25]
+    assert [prob for _, _, prob, *_ in grown([1, 2, 3], [(0, 3, 1)], FLAT, 9, 4, 0.25)] == [0.5, 0.25]
 
 
 def test_of_two_places_with_one_next_token_the_first_leads_until_they_part() -> None:
     stream = [1, 2, 3, 8, 1, 2, 4, 9]
-    found = grown(stream, [(4, 30), (0, 30)], TABLES, 4, 4, 1e-6)
+    found = grown(stream, [(4, 30, 1), (0, 30, 1)], TABLES, 4, 4, 1e-6)
     assert [(token, parent) for token, parent, *_ in found[:2]] == [(1, -1), (2, 0)]
     assert {(token, parent) for token, parent, *_ in found[2:]} <= {(4, 1), (3, 1), (9, 2), (8, 3)}
-    assert {token for token, *_ in grown(stream, [(4, 30), (0, 30)], FLAT, 4, 1, 1e-6)} == {1, 2, 4, 9}
+    assert {token for token, *_ in grown(stream, [(4, 30, 1), (0, 30, 1)], FLAT, 4, 1, 1e-6)} == {1, 2, 4, 9}
 
 
 def test_grow_gives_places_in_the_corpus_and_names_their_sources() -> None:
@@ -146,7 +166,9 @@ def test_grow_gives_places_in_the_corpus_and_names_their_sources() -> None:
     corpus.extend([1, 2, 3])
     corpus.relabel("output")
     corpus.extend([4, 1, 2])
-    draft, places = grow(corpus, corpus.candidates(), budget=4, width=1, least=1e-6, vocabulary=2**31)
+    calibration, policy = Calibration(), Policy(cost_of("linear:0", 4))
+    candidates = ranked(corpus, [], [], calibration)
+    draft, places = grow(corpus, candidates, calibration.tables, budget=4, width=1, policy=policy, vocabulary=2**31)
     assert draft.tokens.tolist() == [3, 4, 1, 2]
     assert places.tolist() == [2, 3, 4, 5]
     assert draft.sources == ("prompt",) * 4  # the source of the place where the copy began
@@ -155,7 +177,7 @@ def test_grow_gives_places_in_the_corpus_and_names_their_sources() -> None:
 
 @pytest.mark.compiled
 def test_every_kernel_is_compiled_once() -> None:
-    drafter = Drafter(min_probability=0.001)
+    drafter = Drafter(cost="linear:0")
     for prompt in ([1, 2, 3, 1, 2], np.arange(9) % 4, np.array([5] * 9, ">i4")):
         drafter.begin(prompt)
         for tree in (True, False):
@@ -163,10 +185,57 @@ def test_every_kernel_is_compiled_once() -> None:
             for budget in (0, 1, np.int64(7), None):
                 draft = drafter.propose(budget)
             drafter.accept(draft.tokens)
-    drafter = Drafter(min_probability=1, tree=False)
+    drafter = Drafter(cost="linear:9", tree=False)
     drafter.begin([1, 1, 1])
     drafter.propose()
     found = {name: thing.signatures for name, thing in vars(kernels).items() if hasattr(thing, "signatures")}
-    assert sorted(found) == ["divide", "grow", "place_of"]
+    assert sorted(found) == ["bucket_of", "chance_of", "corrected", "divide", "grow", "observe", "place_of", "score"]
     assert not {name: signatures for name, signatures in found.items() if len(signatures) > 1}
     assert found["grow"]
+
+
+@given(st.integers(0, 64))
+def test_bucket_of(length: int) -> None:
+    assert kernels.bucket_of(length) == twins.bucket_of(length)
+
+
+ROLES = st.sampled_from([kernels.BEST, kernels.OTHER, kernels.NEXT])
+
+
+@given(st.integers(0, 9), st.integers(1, 3), ROLES, st.integers(0, 64), st.floats(0.001, 0.999))
+def test_chance_of(seed: int, kind: int, role: int, length: int, raw: float) -> None:
+    tables = (FIRST, LATER, evidence(seed))
+    chance = kernels.chance_of(tables, kind, role, length, raw)
+    assert chance == pytest.approx(twins.chance_of(tables, kind, role, length, raw))
+    assert 0 < chance < 1 and (seed or chance == raw)
+    cell = tables[2][kind, role, kernels.bucket_of(length)]
+    assert kernels.corrected(raw, cell) == pytest.approx(twins.corrected(raw, cell))
+
+
+@given(st.integers(0, 9), st.integers(1, 3), ROLES, st.integers(0, 64), st.floats(0.001, 0.999), st.booleans())
+def test_observe(seed: int, kind: int, role: int, length: int, raw: float, hit: bool) -> None:
+    ours, expected = (FIRST, LATER, evidence(seed)), (FIRST, LATER, evidence(seed))
+    kernels.observe(ours, kind, role, length, raw, hit)
+    twins.observe(expected, kind, role, length, raw, hit)
+    assert alike(ours[2], expected[2])
+
+
+@given(copies(), st.integers(0, 5), st.lists(st.sampled_from([0, 0, 1, 2, 7]), min_size=1, max_size=9))
+def test_score(drawn: tuple[list[int], list[twins.Pair]], seed: int, said: list[int]) -> None:
+    stream, places = drawn
+    ours, expected = (FIRST, LATER, evidence(seed)), (FIRST, LATER, evidence(seed))
+    kernels.score(frozen(stream), rows(places), ours, np.array(said, np.int32))
+    twins.score(stream, places, expected, said)
+    assert alike(ours[2], expected[2])
+
+
+def alike(one: Any, other: Any) -> bool:
+    return all(np.allclose(one[name], other[name]) for name in kernels.EVIDENCE.names or ())
+
+
+@given(st.floats(0.02, 0.98), st.floats(0.02, 0.98), st.integers(0, 2**16))
+def test_evidence_leads_to_what_is_observed(raw: float, truth: float, seed: int) -> None:
+    tables, chance = (FIRST, LATER, UNSEEN.copy()), np.random.default_rng(seed)
+    for _ in range(600):
+        kernels.observe(tables, 1, kernels.BEST, 5, raw, bool(chance.random() < truth))
+    assert kernels.chance_of(tables, 1, kernels.BEST, 5, raw) == pytest.approx(truth, abs=0.25)

@@ -64,7 +64,7 @@ def test_a_model_that_refuses_the_mask_takes_none(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(model, "forward", forward)
     with torch.no_grad():
         assert takes_trees(model, cache_of(model)) is None
-    lookahead = Lookahead(min_probability=0.01)
+    lookahead = Lookahead(cost="linear:0")
     ours = model.generate(prompt(), max_new_tokens=30, custom_generate=lookahead)
     assert torch.equal(ours, tiny().generate(prompt(), max_new_tokens=30))
     assert lookahead.stats.accepted > 0

@@ -58,7 +58,7 @@ def test_one_generator_serves_one_call_after_the_other() -> None:
 @pytest.mark.parametrize("new", [1, 2, 3, 17])
 def test_no_draft_passes_the_length(new: int) -> None:
     ids = prompt()
-    generator = LookaheadCandidateGenerator(max_length=ids.shape[1] + new, min_probability=0.001)
+    generator = LookaheadCandidateGenerator(max_length=ids.shape[1] + new, cost="linear:0")
     lengths = []
     for taken in range(new):
         longer = torch.cat([ids, ids[:, :taken]], dim=1)

@@ -1,0 +1,85 @@
+"""How much to draft: as long as the next token earns more than it costs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cost import Cost, MeasuredCost
+
+__all__ = ["Policy"]
+
+_LEAST = 0.001  # path probability below which nothing is looked at
+_MEMORY = 0.98  # what the rate so far keeps of its weight with each step
+_START = 10.0  # steps that the first guess of the rate is worth
+_TRIED = 32  # steps over which drafting has to earn its own time
+_SHORTEST, _LONGEST = 16, 512  # steps without drafting
+
+
+class Policy:
+    """Chooses the size of every draft, down to nothing.
+
+    To maximise tokens per second over a whole text, a draft token has to earn what its time would have earned at the
+    rate so far: it is worth `rate` times what it costs (Dinkelbach 1967, for the ratio of two sums). Tokens come in
+    the order of their path probability, so the best set of k tokens is the first k.
+
+    Where drafting as such takes more time than it saves, as beside a tiny model, it pauses and is tried again after 16,
+    32, ... 512 steps. That needs the clock: with a given cost, or without times, there is no pause.
+    """
+
+    def __init__(self, cost: Cost) -> None:
+        self.cost = cost
+        self._tokens, self._spent = 2.0 * _START, _START
+        self._saved, self._forward = 0.0, 0.0
+        self._tried, self._waiting, self._wait = 0, 0, _SHORTEST
+
+    @property
+    def rate(self) -> float:
+        """Tokens per cost of a forward without draft, over the last steps."""
+        return self._tokens / self._spent
+
+    @property
+    def pauses(self) -> bool:
+        """Whether drafting as such does not pay now."""
+        return self._waiting > 0
+
+    def least(self, budget: int) -> float:
+        """Return the path probability below which no token of a draft of at most `budget` tokens can pay."""
+        curve = self.cost.curve(budget)
+        if len(curve) < 2:
+            return 1.0
+        return max(_LEAST, self.rate * float(np.diff(curve).min()))
+
+    def size(self, probs: NDArray[np.float32]) -> int:
+        """Return how many tokens of a draft pay, given their path probabilities, float32 [n], which never rise."""
+        if not len(probs):
+            return 0
+        curve = self.cost.curve(len(probs))
+        gains = np.cumsum(probs) - self.rate * (curve[1:] - curve[0])
+        best = int(gains.argmax())
+        return best + 1 if gains[best] > 0 else 0
+
+    def learn(self, tokens: int, size: int) -> None:
+        """Hear that a forward with `size` draft tokens gave `tokens`."""
+        self._tokens = _MEMORY * self._tokens + tokens
+        self._spent = _MEMORY * self._spent + float(self.cost.curve(size)[size])
+
+    def learn_times(self, tokens: int, size: int, context: int, forward: float, drafting: float) -> None:
+        """Hear what a step behind `context` tokens took, in seconds: its forward and its drafting."""
+        if not isinstance(self.cost, MeasuredCost):
+            return
+        self.cost.learn(size, context, forward)
+        if self._waiting:
+            self._waiting -= 1
+            return
+        plain = forward / float(self.cost.curve(size)[size])
+        self._saved += tokens * plain - forward - drafting
+        self._forward += plain
+        self._tried += 1
+        if self._tried < _TRIED:
+            return
+        if self._saved < -0.01 * self._forward:
+            self._waiting, self._wait = self._wait, min(2 * self._wait, _LONGEST)
+        else:
+            self._wait = _SHORTEST
+        self._saved, self._forward, self._tried = 0.0, 0.0, 0

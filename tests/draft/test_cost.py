@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookahead import Drafter
+from lookahead.draft.cost import PRIOR, MeasuredCost, cost_of
+
+STEPS = st.lists(st.tuples(st.integers(0, 300), st.integers(1, 100_000), st.floats(1e-4, 1.0)), min_size=1, max_size=60)
+
+
+def test_a_line_and_a_function_are_tabulated() -> None:
+    assert cost_of("linear:0.5", 3).curve(3) == pytest.approx([1, 1.5, 2, 2.5])
+    assert cost_of(lambda size: 2 + size // 2, 4).curve(4) == pytest.approx([1, 1, 1.5, 1.5, 2])
+    assert isinstance(cost_of(None, 4), MeasuredCost)
+
+
+@pytest.mark.parametrize("wrong", [lambda size: 3 - size, lambda size: 0, lambda size: float("nan"), lambda size: -1])
+def test_a_function_that_falls_or_is_no_cost_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match="allowed are finite numbers above 0 that do not fall"):
+        Drafter(cost=wrong)
+
+
+@given(STEPS, st.integers(0, 400))
+def test_what_is_measured_never_falls_and_begins_with_1(steps: list[tuple[int, int, float]], budget: int) -> None:
+    cost = MeasuredCost()
+    for size, context, seconds in steps:
+        cost.learn(size, context, seconds)
+        curve = cost.curve(budget)
+        assert curve.shape == (budget + 1,)
+        assert curve[0] == 1 and (np.diff(curve) >= -1e-12).all() and np.isfinite(curve).all()
+
+
+@given(st.floats(0.001, 0.2), st.floats(1e-3, 1.0), st.integers(0, 2**16))
+def test_a_straight_cost_is_found_through_outliers(slope: float, plain: float, seed: int) -> None:
+    cost, chance = MeasuredCost(), np.random.default_rng(seed)
+    for step in range(400):
+        size = int(chance.choice([0, 1, 4, 8, 16, 32, 64]))
+        late = 20.0 if step % 10 == 0 else 1.0
+        cost.learn(size, 1000, late * plain * (1 + slope * size) * chance.uniform(0.98, 1.02))
+    assert cost.curve(64) == pytest.approx(1 + slope * np.arange(65), rel=0.15)
+
+
+def test_steps_of_the_hardware_show() -> None:
+    cost = MeasuredCost()
+    for _ in range(9):
+        for size in (0, 4, 8, 16, 24, 32, 48):
+            cost.learn(size, 1000, 1.0 if size <= 16 else 2.0)
+    curve = cost.curve(48)
+    assert curve[:17] == pytest.approx(1.0) and curve[24:] == pytest.approx(2.0)
+
+
+def test_nothing_heard_is_the_prior_and_an_unknown_context_is_like_the_nearest() -> None:
+    cost = MeasuredCost(0.1)
+    assert cost.curve(4) == pytest.approx([1, 1.1, 1.2, 1.3, 1.4])
+    assert MeasuredCost().curve(64)[64] == pytest.approx(1 + 64 * PRIOR)
+    for _ in range(9):
+        cost.learn(0, 500, 1.0)
+        cost.learn(4, 500, 3.0)
+    cost.learn(0, 50_000, 7.0)
+    for _ in range(9):
+        cost.learn(0, 500, 1.0)
+    assert cost.curve(4)[4] == pytest.approx(3.0)
+
+
+@given(STEPS)
+def test_what_is_kept_as_json_comes_back(steps: list[tuple[int, int, float]]) -> None:
+    cost, again = MeasuredCost(), MeasuredCost()
+    for size, context, seconds in steps:
+        cost.learn(size, context, seconds)
+    again.restore(json.loads(json.dumps(cost.state())))
+    assert again.state() == cost.state()
+
+
+def test_what_is_no_time_is_passed_over() -> None:
+    cost = MeasuredCost()
+    cost.restore({"1": {"0": -1, "5": 1.0, "4": 1e9}, "x": {"0": 1.0}})
+    assert cost.state() == {}

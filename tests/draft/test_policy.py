@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookahead import Drafter
+from lookahead.draft.cost import MeasuredCost, cost_of
+from lookahead.draft.policy import Policy
+from lookahead.tree import Accepted
+
+PROBS = st.lists(st.floats(0.001, 1), max_size=40).map(lambda found: np.array(sorted(found, reverse=True), np.float32))
+
+
+@given(PROBS, st.floats(0, 1), st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40)), max_size=20))
+def test_the_size_earns_most_at_the_rate_so_far(probs: object, slope: float, steps: list[tuple[int, int]]) -> None:
+    policy = Policy(cost_of(lambda size: 1 + slope * (size // 4), 40))
+    for tokens, size in steps:
+        policy.learn(tokens, size)
+    found = np.asarray(probs)
+    curve = policy.cost.curve(len(found))
+    gains = [
+        float(found[:size].sum(dtype=np.float64)) - policy.rate * (curve[size] - 1) for size in range(len(found) + 1)
+    ]
+    size = policy.size(found)
+    assert gains[size] == pytest.approx(max(gains), abs=1e-4)
+    assert all(gains[fewer] < max(gains) + 1e-4 for fewer in range(size))
+    assert size == 0 or found[size - 1] >= policy.least(40) - 1e-4
+
+
+def test_a_token_that_costs_nothing_is_always_drafted_and_a_dear_one_never() -> None:
+    probs = np.array([0.9, 0.5, 0.01], np.float32)
+    assert Policy(cost_of("linear:0", 8)).size(probs) == 3
+    assert Policy(cost_of("linear:1", 8)).size(probs) == 0
+
+
+def test_the_rate_follows_what_steps_gave() -> None:
+    policy = Policy(cost_of("linear:0.5", 8))
+    for _ in range(500):
+        policy.learn(6, 4)
+    assert policy.rate == pytest.approx(2.0, rel=0.01)
+
+
+def test_drafting_that_takes_more_than_it_saves_pauses_and_is_tried_again() -> None:
+    drafter, pauses = Drafter(), list[bool]()
+    drafter.begin([1, 2, 3] * 10)
+    for step in range(400):
+        drafter.propose()
+        drafter.accept(Accepted([5 + step], [], seconds=1e-9))  # next to drafting such a forward takes no time
+        pauses.append(drafter.policy.pauses)
+    assert 0.5 < np.mean(pauses) < 1
+    changes = np.flatnonzero(np.diff(pauses))
+    assert len(changes) >= 5
+    waits = np.diff(changes)[::2]
+    assert (np.diff(waits) > 0).all(), "it waits longer each time"
+
+
+def test_what_is_said_in_a_pause_is_known_after_it() -> None:
+    drafter = Drafter()
+    drafter.begin([1, 2, 3])
+    drafter.policy._waiting = 2
+    assert len(drafter.propose()) == 0
+    for tokens in ([7, 8, 9, 10], [11, 12], [7, 8]):
+        drafter.propose()
+        drafter.accept(Accepted(tokens, [], seconds=1.0))
+    assert drafter.propose(3).tokens.tolist() == [9, 10, 11]
+
+
+def test_drafting_that_pays_goes_on() -> None:
+    drafter = Drafter()
+    drafter.begin([*range(100)] * 3)
+    for step in range(200):
+        draft = drafter.propose(4)
+        drafter.accept(Accepted([*draft.tokens.tolist(), (step + 4) % 100], [*range(len(draft))], seconds=0.1))
+        assert not drafter.policy.pauses
+
+
+def test_a_given_cost_drafts_alike_whatever_the_clock_says() -> None:
+    drafts = []
+    for seconds in (None, 1e-9, 9.0):
+        drafter = Drafter(cost="linear:0.03")
+        drafter.begin([1, 2, 3, 4] * 9)
+        said = []
+        for step in range(100):
+            said.append(drafter.propose().tokens.tolist())
+            drafter.accept(Accepted([step % 5], [], seconds=seconds))
+        drafts.append(said)
+    assert drafts[0] == drafts[1] == drafts[2]
+
+
+def test_measured_costs_decide() -> None:
+    cheap, dear = MeasuredCost(), MeasuredCost()
+    for _ in range(40):
+        for size in (0, 8, 32):
+            cheap.learn(size, 100, 1.0)
+            dear.learn(size, 100, 1.0 + size)
+    probs = np.linspace(0.9, 0.3, 32).astype(np.float32)
+    assert Policy(cheap).size(probs) == 32
+    assert Policy(dear).size(probs) == 0
