@@ -255,27 +255,35 @@ def bucket_of(length: int) -> int:
 
 
 def corrected(chance: float, cell: Any) -> float:
-    """Odds times observed odds over expected odds, where the expectation counts as two rare outcomes do."""
+    """Odds times observed odds over expected odds, where the expectation counts as one rare outcome does."""
     if not cell["trials"]:
         return chance
     expected = np.clip(cell["expected"] / cell["trials"], 0.0001, 0.9999)
-    strength = 2 / min(expected, 1 - expected)
+    strength = 1 / min(expected, 1 - expected)
     observed = np.clip((cell["hits"] + strength * expected) / (cell["trials"] + strength), 0.0001, 0.9999)
     odds = observed / (1 - observed) / (expected / (1 - expected))
     return float(chance * odds / (1 - chance + chance * odds))
 
 
 def chance_of(tables: Any, kind: int, role: int, length: int, raw: float) -> float:
-    general, special = tables[2][0, role, bucket_of(length)], tables[2][kind, role, bucket_of(length)]
-    return corrected(corrected(raw, general), special)
+    for cell in cells_of(tables, kind, role, length):
+        raw = corrected(raw, cell)
+    return raw
+
+
+def cells_of(tables: Any, kind: int, role: int, length: int) -> list[Any]:
+    """All short or all long matches, all matches of this length, those of this kind."""
+    evidence = tables[2]
+    return [evidence[0, role, 13 if length < 8 else 14], *(evidence[one, role, bucket_of(length)] for one in (0, kind))]
 
 
 def observe(tables: Any, kind: int, role: int, length: int, raw: float, hit: bool) -> None:
-    general, special = tables[2][0, role, bucket_of(length)], tables[2][kind, role, bucket_of(length)]
-    chance = corrected(raw, general)
-    for cell, outcomes, expected in ((general, 8, raw), (special, 25, chance)):
+    expected = raw
+    for cell, outcomes in zip(cells_of(tables, kind, role, length), (8, 8, 25), strict=True):
+        before = cell.copy()
         for name, value in (("hits", hit), ("expected", expected), ("trials", 1)):
             cell[name] = cell[name] * (1 - min(raw, 1 - raw) / outcomes) + value
+        expected = corrected(expected, before)
 
 
 def score(stream: Stream, places: list[Pair], tables: Any, said: list[int]) -> None:

@@ -42,17 +42,18 @@ LATER: NDArray[np.float32] = np.interp(np.arange(LONGEST + 1), _LENGTHS, _LATER)
 class Calibration:
     """What became of guesses, by source and match length; recent evidence counts more.
 
-    The odds of the tables are moved by the ratio of what was observed to what was expected: first for everything
-    together, which adapts to a text within some hundred tokens, then for each source against that.
+    The odds of the tables are moved by the ratio of what was observed to what was expected: first for all short or all
+    long matches, which adapts to a text within a few dozen tokens, then for each length, then for each source against
+    that. Rare outcomes carry the evidence, so a rate near 1 is judged over many more guesses than one near a half.
 
     Attributes
     ----------
-    evidence : EVIDENCE [kinds, roles, buckets]
-        Decayed sums; kind 0 is everything together.
+    evidence : EVIDENCE [kinds, roles, buckets + 2]
+        Decayed sums; kind 0 is everything together, its last two columns all short and all long matches.
     """
 
     def __init__(self) -> None:
-        self.evidence = np.zeros((_KINDS, 3, kernels.BUCKETS), kernels.EVIDENCE)
+        self.evidence = np.zeros((_KINDS, 3, kernels.BUCKETS + 2), kernels.EVIDENCE)
         self._kinds: dict[str, int] = {}
 
     def kind(self, source: str) -> int:

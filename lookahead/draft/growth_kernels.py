@@ -23,7 +23,8 @@ RANKS = 4  # guesses at one node told apart
 UNDIVIDED = -2  # leader of all candidates at the root
 BEST, OTHER, NEXT = 0, 1, 2  # evidence is kept apart for the best first guess, for other first guesses, for later ones
 BUCKETS = 13  # of match lengths
-STRENGTH = 2.0  # rare outcomes (misses of good guesses, hits of bad ones) that the expectation is worth
+SHORT = 6  # buckets of lengths below 8
+STRENGTH = 1.0  # rare outcomes (a miss of a good guess, a hit of a bad one) that the expectation is worth
 GENERAL, SPECIAL = 8.0, 25.0  # rare outcomes over which evidence is forgotten: of all kinds, of one kind
 
 
@@ -63,7 +64,8 @@ def chance_of(tables: Tables, kind: Number, role: Number, length: Number, raw: f
     """Chance of a guess, given its chance by the tables: corrected by the evidence of all kinds, then of its kind."""
     evidence = tables[2]
     bucket = bucket_of(length)
-    return corrected(corrected(np.float64(raw), evidence[0, role, bucket]), evidence[kind, role, bucket])
+    chance = corrected(np.float64(raw), evidence[0, role, BUCKETS + (bucket >= SHORT)])
+    return corrected(corrected(chance, evidence[0, role, bucket]), evidence[kind, role, bucket])
 
 
 @kernel
@@ -143,19 +145,18 @@ def grow(
 
 @kernel
 def observe(tables: Tables, kind: Number, role: Number, length: Number, raw: float, hit: bool) -> None:
-    """Add one trial to the evidence of all kinds and to that of its kind, whose expectation knows the former."""
-    bucket = bucket_of(length)
-    general, special = tables[2][0, role, bucket], tables[2][kind, role, bucket]
-    chance = corrected(np.float64(raw), general)
-    rarity = min(raw, 1.0 - raw)
-    kept = 1.0 - rarity / GENERAL
-    general["hits"] = general["hits"] * kept + hit
-    general["expected"] = general["expected"] * kept + raw
-    general["trials"] = general["trials"] * kept + 1.0
-    kept = 1.0 - rarity / SPECIAL
-    special["hits"] = special["hits"] * kept + hit
-    special["expected"] = special["expected"] * kept + chance
-    special["trials"] = special["trials"] * kept + 1.0
+    """Add one trial to the evidence: each cell's expectation knows what the cells before it knew."""
+    bucket, rarity = bucket_of(length), min(raw, 1.0 - raw)
+    chance = raw + 0.0  # in 64 bits
+    for step in range(3):
+        column = BUCKETS + (bucket >= SHORT) if step == 0 else bucket
+        cell = tables[2][kind if step == 2 else 0, role, column]
+        expected = chance
+        chance = corrected(chance, cell)
+        kept = 1.0 - rarity / (SPECIAL if step == 2 else GENERAL)
+        cell["hits"] = cell["hits"] * kept + hit
+        cell["expected"] = cell["expected"] * kept + expected
+        cell["trials"] = cell["trials"] * kept + 1.0
 
 
 @kernel

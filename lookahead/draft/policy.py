@@ -29,7 +29,7 @@ class Policy:
 
     def __init__(self, cost: Cost) -> None:
         self.cost = cost
-        self._tokens, self._spent = 2.0 * _START, _START
+        self._tokens, self._spent = 4.0 * _START, _START  # a high rate makes for short drafts until more is known
         self._saved, self._forward = 0.0, 0.0
         self._tried, self._waiting, self._wait = 0, 0, _SHORTEST
 
