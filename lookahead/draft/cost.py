@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -70,6 +71,7 @@ class MeasuredCost:
         self._context = 0
         self._known: NDArray[np.float64] = self._prior
         self._looked = -1
+        self._lock = threading.Lock()  # one model may serve several threads
         self.heard = 0
 
     def learn(self, size: int, context: int, seconds: float) -> None:
@@ -77,14 +79,16 @@ class MeasuredCost:
         self._context = max(0, (context.bit_length() - 9) // 2)
         knot = min(range(len(_KNOTS)), key=lambda one: abs(_KNOTS[one] - size))
         expected = np.interp(size, _KNOTS, self._prior) / self._prior[knot]
-        times = self._times.setdefault(self._context, {}).setdefault(knot, deque(maxlen=_KEPT))
-        self.heard += 1
-        times.append((self.heard, seconds / float(expected)))
+        with self._lock:
+            times = self._times.setdefault(self._context, {}).setdefault(knot, deque(maxlen=_KEPT))
+            self.heard += 1
+            times.append((self.heard, seconds / float(expected)))
 
     def curve(self, budget: int) -> NDArray[np.float64]:
         """Return the cost at each size up to `budget`, float64 [budget + 1]."""
-        if self._looked < 0 or self.heard - self._looked >= min(_RENEW, self._looked + 1):
-            self._looked, self._known = self.heard, self._estimate()
+        with self._lock:
+            if self._looked < 0 or self.heard - self._looked >= min(_RENEW, self._looked + 1):
+                self._looked, self._known = self.heard, self._estimate()
         curve: NDArray[np.float64] = np.interp(np.arange(budget + 1), _KNOTS, self._known)
         return curve
 
@@ -111,12 +115,13 @@ class MeasuredCost:
 
     def state(self) -> dict[str, Any]:
         """Return the medians, to be kept as JSON: {context: {size: seconds}}."""
-        return {
-            str(context): {
-                str(_KNOTS[knot]): statistics.median(time for _, time in times) for knot, times in row.items()
+        with self._lock:
+            return {
+                str(context): {
+                    str(_KNOTS[knot]): statistics.median(seconds for _, seconds in times) for knot, times in row.items()
+                }
+                for context, row in self._times.items()
             }
-            for context, row in self._times.items()
-        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up what `state` gave; anything else in there is passed over."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -80,3 +81,18 @@ def test_what_is_no_time_is_passed_over() -> None:
     cost = MeasuredCost()
     cost.restore({"1": {"0": -1, "5": 1.0, "4": 1e9}, "x": {"0": 1.0}})
     assert cost.state() == {}
+
+
+def test_threads_may_share_it() -> None:
+    cost = MeasuredCost()
+
+    def work(first: int) -> None:
+        for step in range(2000):
+            cost.learn((first + step) % 300, 100 * 4 ** (step % 9), 1.0)
+            assert cost.curve(32)[0] == 1
+            if step % 50 == 0:
+                cost.state()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert cost.heard == 8000
