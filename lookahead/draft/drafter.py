@@ -141,7 +141,8 @@ class Drafter:
             raise ValueError(f"budget={size} is negative; allowed is 0 (no draft) and above")
         started = time.perf_counter()
         self._draft, self._candidates = Draft.empty(), _NONE
-        if size and not self.policy.pauses:
+        if not self.policy.pauses:
+            self._index()
             self._grow(size)
         self._drafting = time.perf_counter() - started
         return self._draft
@@ -149,7 +150,7 @@ class Drafter:
     def _grow(self, size: int) -> None:
         """Draft at most `size` tokens."""
         self._candidates = self.candidates()
-        if not len(self._candidates):
+        if not size or not len(self._candidates):
             return
         self._draft, self._places = grow(
             self._corpus,
@@ -198,15 +199,19 @@ class Drafter:
 
     def _take_in(self, tokens: list[int], path: list[int]) -> None:
         """Learn from what was said, and index it; while drafting pauses it waits."""
-        self._waiting += tokens
-        if self.policy.pauses:
-            return
         places = self._candidates.copy()
         places["position"] -= self._corpus.first
         self.calibration.learn(self._corpus.tokens, places, tokens)
-        tokens, self._waiting = self._waiting, []
-        self._corpus.extend(tokens)
         if path:
             self._pointer = int(self._places[path[-1]]) + 1
-        self._hints = [] if self._reader is None else self._reader.hear(tokens, self._pointer)
         self._draft, self._candidates = Draft.empty(), _NONE
+        self._waiting += tokens
+        if not self.policy.pauses:
+            self._index()
+
+    def _index(self) -> None:
+        """Read what waits, and put it into the corpus."""
+        if self._waiting:
+            self._corpus.extend(self._waiting)
+            self._hints = [] if self._reader is None else self._reader.hear(self._waiting, self._pointer)
+            self._waiting = []

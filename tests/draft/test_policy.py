@@ -61,9 +61,10 @@ def test_what_is_said_in_a_pause_is_known_after_it() -> None:
     drafter.begin([1, 2, 3])
     drafter.policy._waiting = 2
     assert len(drafter.propose()) == 0
-    for tokens in ([7, 8, 9, 10], [11, 12], [7, 8]):
-        drafter.propose()
+    for tokens in ([7, 8, 9, 10, 11], [12, 7, 8]):
+        assert len(drafter.propose()) == 0
         drafter.accept(Accepted(tokens, [], seconds=1.0))
+    assert not drafter.policy.pauses
     assert drafter.propose(3).tokens.tolist() == [9, 10, 11]
 
 
