@@ -40,7 +40,7 @@ def ranked(
     rows = corpus.candidates(_LIMIT, _PER_TOKEN)
     places = np.empty(len(rows), PLACE)
     places["position"], places["match_length"] = rows["position"], rows["match_length"]
-    places["kind"] = [calibration.kind(corpus.source(position)) for position in rows["position"].tolist()]
+    places["kind"] = [calibration.kind(source) for source in corpus.sources(rows["position"].tolist())]
     if len(rows) and rows["match_length"][0] >= _CERTAIN:
         return places
     looked = (corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= corpus.first)

@@ -15,6 +15,7 @@ __all__ = ["Cost", "FixedCost", "MeasuredCost", "cost_of"]
 
 PRIOR = 0.002  # forwards that a draft token costs where nothing else is known; nearer to what a GPU takes
 _KNOTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096)
+_SIZES = np.arange(_KNOTS[-1] + 1)
 _KEPT = 9  # latest times of a knot, of which the median counts
 _AGE = 1024  # forwards after which a time counts no more
 _RENEW = 8  # forwards between two looks at the curve, but for the first ones
@@ -88,9 +89,8 @@ class MeasuredCost:
         """Return the cost at each size up to `budget`, float64 [budget + 1]."""
         with self._lock:
             if self._looked < 0 or self.heard - self._looked >= min(_RENEW, self._looked + 1):
-                self._looked, self._known = self.heard, self._estimate()
-        curve: NDArray[np.float64] = np.interp(np.arange(budget + 1), _KNOTS, self._known)
-        return curve
+                self._looked, self._known = self.heard, np.interp(_SIZES, _KNOTS, self._estimate())
+        return self._known[: budget + 1]
 
     def _estimate(self) -> NDArray[np.float64]:
         """Return the relative cost at the knots."""

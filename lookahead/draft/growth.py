@@ -55,7 +55,8 @@ def grow(
     count = kernels.grow(corpus.tokens, local, groups, tables, nodes, width, policy.least(budget), vocabulary)
     nodes = nodes[: policy.size(nodes["prob"][:count])]
     used = nodes["candidate"].tolist()
-    names = {one: corpus.source(int(candidates["position"][one])) for one in set(used)}
+    distinct = list(set(used))
+    names = dict(zip(distinct, corpus.sources(candidates["position"][distinct].tolist()), strict=True))
     draft = Draft(
         tokens=np.ascontiguousarray(nodes["token"]),
         parents=np.ascontiguousarray(nodes["parent"]),

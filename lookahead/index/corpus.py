@@ -149,9 +149,22 @@ class Corpus:
             When `position` lies outside what is held.
 
         """
-        if not self.first <= position < len(self):
-            raise ValueError(f"position is {position}; {self.first} to {len(self) - 1} is allowed: see `first`, `len`")
-        return self._sources[bisect_right(self._starts, position) - 1]
+        return self.sources([position])[0]
+
+    def sources(self, positions: Sequence[int]) -> list[str]:
+        """Name the source of the token at each position.
+
+        Raises
+        ------
+        ValueError
+            When a position lies outside what is held.
+
+        """
+        if positions and not self.first <= min(positions) <= max(positions) < len(self):
+            wrong = next(one for one in positions if not self.first <= one < len(self))
+            raise ValueError(f"position is {wrong}; {self.first} to {len(self) - 1} is allowed: see `first`, `len`")
+        starts, sources = self._starts, self._sources
+        return [sources[bisect_right(starts, position) - 1] for position in positions]
 
     # ---- Matches: see SuffixTree ----
 
