@@ -21,6 +21,8 @@ class Options:
     cost : str, callable or None
         What a forward with k draft tokens costs: ``"linear:0.03"`` for 1 + 0.03 k, or a function of k that does not
         fall. None has it measured while the model runs; a given one makes runs repeat whatever the clock says.
+    recycling : bool
+        Draft also what the model almost said when it last said the same token, for text that is no copy.
     tree : bool
         Draft several branches where one forward of the model can verify them; False drafts chains only.
     max_bytes : int or None
@@ -37,6 +39,7 @@ class Options:
 
     budget: int = 128
     cost: str | Callable[[int], float] | None = None
+    recycling: bool = True
     tree: bool = True
     max_bytes: int | None = None
 
@@ -46,6 +49,7 @@ class Options:
         if self.cost is not None and not callable(self.cost):
             allowed = "None, a function of the number of draft tokens, or 'linear:' and a number of 0 and above"
             _require("cost", self.cost, str, _is_linear, allowed)
+        _require("recycling", self.recycling, bool, lambda value: True, "True or False")
         _require("tree", self.tree, bool, lambda value: True, "True or False")
         if self.max_bytes is not None:
             allowed = "an int of 65536 and above, or None for no cap"

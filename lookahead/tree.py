@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -137,12 +139,17 @@ class Accepted:
         Whether the last of `tokens` ended the generation.
     seconds : float or None
         What the forward and the walk took; None where no clock is to be heard.
+    successors : callable or None
+        ``successors(k)`` tells what the target would say behind m nodes of the draft, accepted or not, those that count
+        most at the end: the nodes, -1 for the last known token; their k likeliest successors, int [m, k], in order;
+        and the probabilities of these, float [m, k]. Computed when asked for.
     """
 
     tokens: list[int]
     path: list[int] = field(default_factory=list)
     finished: bool = False
     seconds: float | None = None
+    successors: Callable[[int], tuple[list[int], NDArray[Any], NDArray[Any]]] | None = None
 
     @property
     def cached(self) -> list[int]:

@@ -9,7 +9,7 @@ import pytest
 from lookahead import Drafter, Lookahead, Options
 from lookahead.index.corpus import SMALLEST_CAP
 
-DEFAULTS = {"budget": 128, "cost": None, "tree": True, "max_bytes": None}
+DEFAULTS = {"budget": 128, "cost": None, "recycling": True, "tree": True, "max_bytes": None}
 
 
 def test_the_defaults() -> None:
@@ -27,6 +27,8 @@ def test_the_defaults() -> None:
         ("cost", "linear:.03"),
         ("cost", "linear:2e-3"),
         ("cost", None),
+        ("recycling", False),
+        ("recycling", True),
         ("tree", False),
         ("tree", True),
         ("max_bytes", SMALLEST_CAP),
@@ -84,7 +86,7 @@ def test_what_is_of_the_wrong_type(name: str, value: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("make", [lambda **given: Options.of(given), Drafter, Lookahead])
 def test_an_unknown_option_is_named_and_the_known_ones_with_it(make: Any) -> None:
-    known = "budget, cost, tree, max_bytes"
+    known = "budget, cost, recycling, tree, max_bytes"
     with pytest.raises(TypeError, match=f"unknown option beams, num_tokens; the options are {known}"):
         make(num_tokens=5, beams=2, budget=3)
 

@@ -240,7 +240,7 @@ def divide(
         by_token.setdefault(stream[place_of(len(stream), places[one][0], depth)], []).append(one)
     groups = [group for token, group in by_token.items() if 0 <= token < vocabulary][:width]
     lengths = [min(64, places[one][1] + depth) for one, *_ in groups]
-    first, later, _ = tables
+    first, later, *_ = tables
     found = []
     for rank, (group, length) in enumerate(zip(groups, lengths, strict=True)):
         role, raw = (0 if rank == 0 else 1), first[min(rank, 3)][length][max(lengths[: rank + 1])]
@@ -288,17 +288,21 @@ def observe(tables: Any, kind: int, role: int, length: int, raw: float, hit: boo
 
 def score(stream: Stream, places: list[Pair], tables: Any, said: list[int]) -> None:
     """Observe the first guess of each token, then for each later token what the first place still right foresaw."""
-    first, later, _ = tables
+    first, later, *_ = tables
     by_token: dict[int, Pair] = {}
     for place in places:
         if stream[place[0]] >= 0:
             by_token.setdefault(stream[place[0]], place)
-    longest = 0
+    longest, left = 0, 1.0
     for rank, (token, (_, match, kind)) in enumerate(by_token.items()):
         length = min(match, 64)
         longest = max(longest, length)
         raw = first[min(rank, 3)][length][longest]
-        observe(tables, kind, 0 if rank == 0 else 1, length, float(raw), token == said[0])
+        left -= chance_of(tables, kind, min(rank, 1), length, float(raw))
+        observe(tables, kind, min(rank, 1), length, float(raw), token == said[0])
+    for token, share in successors_of(tables, stream[-1]):
+        if token not in by_token:
+            observe(tables, 1, 3, int(64 * share), recycled(share, left), token == said[0])
     for depth in range(1, len(said)):
         foreseen = [[stream[place_of(len(stream), place[0], at)] for at in range(depth + 1)] for place in places]
         right = [one for one, tokens in enumerate(foreseen) if tokens[:depth] == said[:depth] and tokens[depth] >= 0]
@@ -313,21 +317,68 @@ def grow(
 ) -> list[Grown]:
     """Nodes (token, parent, prob, number of the place, position): again and again the likeliest of all that may come.
 
-    Among equally likely ones the place of the lower number comes first.
+    Among equally likely ones the place of the lower number comes first, then what sprouted first; these have -1 for the
+    number and the position.
     """
     nodes: list[Grown] = []
-    frontier = [
-        (group, prob, 0, -1)
-        for group, prob in divide(stream, places, [*range(len(places))], 0, 1, tables, width, vocabulary)
-    ]
-    while frontier and len(nodes) < budget:
-        chosen = min(frontier, key=lambda row: (-row[1], row[0][0]))
-        group, prob, depth, parent = chosen
-        if prob < least:
+    frontier: list[Any] = []
+    groups, last, path, depth = [*range(len(places))], stream[-1], 1.0, 0
+    while len(nodes) < budget:
+        parts = divide(stream, places, groups, depth, path, tables, width, vocabulary) if groups else []
+        node = len(nodes) - 1
+        at = [(place_of(len(stream), places[group[0]][0], depth), group, prob) for group, prob in parts]
+        frontier += [(stream[place], node, prob, group[0], place, group, depth) for place, group, prob in at]
+        taken = [(stream[place], prob) for place, _, prob in at]
+        found = sprout(tables, last, path, taken, least, vocabulary)
+        frontier += [(token, node, prob, -1, -1, [], 0) for token, prob in found]
+        children = [parent for _, parent, *_ in nodes]
+        frontier = [row for row in frontier if children.count(row[1]) < width]
+        if not frontier:
+            break
+        chosen = min(frontier, key=lambda row: (-row[2], row[3] < 0, row[3]))
+        if chosen[2] < least:
             break
         frontier.remove(chosen)
-        position = place_of(len(stream), places[group[0]][0], depth)
-        parts = divide(stream, places, group, depth + 1, prob, tables, width, vocabulary)
-        frontier += [(part, chance, depth + 1, len(nodes)) for part, chance in parts]
-        nodes.append((stream[position], parent, prob, group[0], position))
+        nodes.append(chosen[:5])
+        last, _, path, _, _, groups, depth = chosen
+        depth += 1
     return nodes
+
+
+def sprout(
+    tables: Any, last: int, path: float, taken: list[tuple[int, float]], least: float, vocabulary: int
+) -> list[tuple[int, float]]:
+    """Successors of the last token that nobody foresees, with the probability of the path to each."""
+    left = 1 - sum(prob for _, prob in taken) / path
+    tokens = [token for token, _ in taken]
+    found = [
+        (token, path * recycled_chance(tables, share, left))
+        for token, share in successors_of(tables, last)
+        if token not in tokens and token < vocabulary
+    ]
+    return [(token, prob) for token, prob in found if prob >= least]
+
+
+def successors_of(tables: Any, token: int) -> list[tuple[int, float]]:
+    rows = tables[3]
+    if not 0 <= token < len(rows):
+        return []
+    return [(int(row["token"]), float(row["share"])) for row in rows[token] if row["share"] > 0]
+
+
+def recycled(share: float, left: float) -> float:
+    return float(np.float32(min(share, 0.9) * max(left, 0.001)))
+
+
+def recycled_chance(tables: Any, share: float, left: float) -> float:
+    return chance_of(tables, 1, 3, int(64 * share), recycled(share, left))
+
+
+# ---- lookahead/draft/recycling_kernels.py ----
+
+
+def blend(row: dict[int, float], found: dict[int, float], kept: int) -> dict[int, float]:
+    """Half of the old and half of the new, the `kept` likeliest of them; all of the new where there is no old."""
+    half = 0.5 if row else 1
+    both = {token: row.get(token, 0) * 0.5 + found.get(token, 0) * half for token in [*row, *found]}
+    return dict(sorted(both.items(), key=lambda pair: -pair[1])[:kept])

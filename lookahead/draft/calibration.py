@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import growth_kernels as kernels
-from .growth_kernels import LONGEST
+from .growth_kernels import LONGEST, RECYCLED
+from .recycling import Successors
 
 __all__ = ["FIRST", "LATER", "Calibration"]
 
@@ -53,19 +54,18 @@ class Calibration:
     """
 
     def __init__(self) -> None:
-        self.evidence = np.zeros((_KINDS, 3, kernels.BUCKETS + 2), kernels.EVIDENCE)
-        self._kinds: dict[str, int] = {}
+        self.evidence = np.zeros((_KINDS, 4, kernels.BUCKETS + 2), kernels.EVIDENCE)
+        self._kinds = {"recycled": RECYCLED}
 
     def kind(self, source: str) -> int:
         """Return the number of a source."""
         return self._kinds.setdefault(source, min(len(self._kinds) + 1, _KINDS - 1))
 
-    @property
-    def tables(self) -> kernels.Tables:
-        """What the kernels look chances up in."""
-        return FIRST, LATER, self.evidence
+    def tables(self, successors: Successors) -> kernels.Tables:
+        """Return what the kernels look chances up in."""
+        return FIRST, LATER, self.evidence, successors.rows
 
-    def learn(self, text: NDArray[np.int32], places: NDArray[np.void], said: list[int]) -> None:
+    def learn(self, text: NDArray[np.int32], places: NDArray[np.void], successors: Successors, said: list[int]) -> None:
         """Compare what candidates would have drafted with what was said.
 
         Parameters
@@ -74,8 +74,10 @@ class Calibration:
             What the places point into; the same as they were ranked for.
         places : PLACE [n]
             All candidates, the best guess first.
+        successors : Successors
+            What else might have come.
         said : list of int
             What the target said.
         """
-        if len(places) and said:
-            kernels.score(text, places, self.tables, np.asarray(said, np.int32))
+        if len(text) and said:
+            kernels.score(text, places, self.tables(successors), np.asarray(said, np.int32))

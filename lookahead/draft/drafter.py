@@ -17,14 +17,13 @@ from .calibration import Calibration
 from .candidates import ranked
 from .cost import cost_of
 from .growth import grow
-from .growth_kernels import PLACE
 from .policy import Policy
 from .reader import DICTATED, Reader
+from .recycling import KEPT, Successors
 
 __all__ = ["Drafter"]
 
-_CHILDREN = 4
-_NONE = np.empty(0, PLACE)
+_CHILDREN = 8
 
 
 class Drafter:
@@ -48,6 +47,8 @@ class Drafter:
         What became of earlier guesses; may be shared with other drafters.
     policy : Policy
         Says how much to draft; may be shared with other drafters of the same model.
+    successors : Successors
+        What the model almost said; may be shared with other drafters of the same model.
 
     Examples
     --------
@@ -67,11 +68,13 @@ class Drafter:
         self._options = Options.of(options)
         self.calibration = Calibration()
         self.policy = Policy(cost_of(self._options.cost, self._options.budget))
+        self.successors = Successors()
         self._waiting: list[int] = []
         self._context, self._drafting = 0, 0.0
         self._corpus = Corpus(max_bytes=self._options.max_bytes)
         self._draft = Draft.empty()
-        self._candidates = _NONE
+        self._candidates: NDArray[np.void] | None = None  # None where no draft was thought of
+        self._last = 0
         self._places = np.empty(0, np.int64)
         self._hints: list[tuple[int, int]] = []
         self._pointer = -1
@@ -104,7 +107,8 @@ class Drafter:
             corpus.relabel("output")
             self._hints = [(0, DICTATED)] if expected else []
         self._corpus, self._reader, self._draft, self._pointer = corpus, reader, Draft.empty(), -1
-        self._candidates, self._waiting, self._context = _NONE, [], len(said)
+        self._candidates, self._waiting, self._context = None, [], len(said)
+        self._last = said[-1] if said else 0
         self._begun = True
 
     def ids(self, text: ArrayLike | str | None) -> list[int]:
@@ -140,7 +144,7 @@ class Drafter:
         if size < 0:
             raise ValueError(f"budget={size} is negative; allowed is 0 (no draft) and above")
         started = time.perf_counter()
-        self._draft, self._candidates = Draft.empty(), _NONE
+        self._draft, self._candidates = Draft.empty(), None
         if not self.policy.pauses:
             self._index()
             self._grow(size)
@@ -150,12 +154,12 @@ class Drafter:
     def _grow(self, size: int) -> None:
         """Draft at most `size` tokens."""
         self._candidates = self.candidates()
-        if not size or not len(self._candidates):
+        if not size or not len(self._corpus.tokens):
             return
         self._draft, self._places = grow(
             self._corpus,
             self._candidates,
-            self.calibration.tables,
+            self.calibration.tables(self.successors),
             budget=size,
             width=_CHILDREN if self.tree else 1,
             policy=self.policy,
@@ -185,12 +189,18 @@ class Drafter:
         if not self._begun:
             raise RuntimeError("nothing has begun; call begin(prompt) before accept(tokens)")
         if isinstance(accepted, Accepted):
-            tokens, path, seconds = accepted.tokens, accepted.path, accepted.seconds
+            heard = accepted
         else:
             tokens = token_array(accepted).tolist()
-            path, seconds = self._draft.follow(tokens), None
+            heard = Accepted(tokens, self._draft.follow(tokens))
+        tokens, seconds = heard.tokens, heard.seconds
         size, started = len(self._draft), time.perf_counter()
-        self._take_in(tokens, path)
+        known = [*self._draft.tokens.tolist(), self._last]
+        self._take_in(tokens, heard.path)
+        if tokens and self._options.recycling and heard.successors is not None and not self.policy.pauses:
+            nodes, successors, shares = heard.successors(KEPT)
+            self.successors.learn([known[node] for node in nodes], successors, shares)
+            self.successors.borrow(tokens[-1], successors[-1], shares[-1])
         self.policy.learn(len(tokens), size)
         if seconds is not None:
             drafting = self._drafting + time.perf_counter() - started
@@ -199,12 +209,15 @@ class Drafter:
 
     def _take_in(self, tokens: list[int], path: list[int]) -> None:
         """Learn from what was said, and index it; while drafting pauses it waits."""
-        places = self._candidates.copy()
-        places["position"] -= self._corpus.first
-        self.calibration.learn(self._corpus.tokens, places, tokens)
-        if path:
-            self._pointer = int(self._places[path[-1]]) + 1
-        self._draft, self._candidates = Draft.empty(), _NONE
+        if self._candidates is not None:
+            places = self._candidates.copy()
+            places["position"] -= self._corpus.first
+            self.calibration.learn(self._corpus.tokens, places, self.successors, tokens)
+        copied = [place for place in self._places[path].tolist() if place >= 0]
+        if copied:
+            self._pointer = copied[-1] + 1
+        self._last = tokens[-1] if tokens else self._last
+        self._draft, self._candidates = Draft.empty(), None
         self._waiting += tokens
         if not self.policy.pauses:
             self._index()

@@ -23,7 +23,7 @@ def grow(
     policy: Policy,
     vocabulary: int,
 ) -> tuple[Draft, NDArray[np.int64]]:
-    """Grow a tree from the continuations of `candidates`.
+    """Grow a tree from the continuations of `candidates` and from what the model almost said.
 
     Opening the node with the highest path probability next gives, at every size, the tree with the highest expected
     number of accepted tokens (OPT-Tree, arXiv 2406.17276, section 3).
@@ -35,7 +35,7 @@ def grow(
     candidates : PLACE [n]
         Places to copy from, the best guess first.
     tables : Tables
-        The chances of guesses.
+        The chances of guesses, and what the model almost said.
     budget, width : int
         Most nodes, and most children of a node.
     policy : Policy
@@ -47,20 +47,21 @@ def grow(
     -------
     draft : Draft
     places : int64 [len(draft)]
-        The position that each token was copied from.
+        The position that each token was copied from, -1 for one that is no copy.
     """
-    nodes, groups = np.empty(budget, kernels.NODE), np.empty(len(candidates), kernels.GROUP)
+    nodes, groups = np.empty(budget, kernels.NODE), np.empty(len(candidates) + kernels.SPROUTS, kernels.GROUP)
     local = candidates.copy()
     local["position"] -= corpus.first
     count = kernels.grow(corpus.tokens, local, groups, tables, nodes, width, policy.least(budget), vocabulary)
     nodes = nodes[: policy.size(nodes["prob"][:count])]
     used = nodes["candidate"].tolist()
-    distinct = list(set(used))
+    distinct = list(set(used) - {-1})
     names = dict(zip(distinct, corpus.sources(candidates["position"][distinct].tolist()), strict=True))
+    names[-1] = "recycled"
     draft = Draft(
         tokens=np.ascontiguousarray(nodes["token"]),
         parents=np.ascontiguousarray(nodes["parent"]),
         probs=np.ascontiguousarray(nodes["prob"]),
         sources=tuple(names[one] for one in used),
     )
-    return draft, nodes["place"] + corpus.first
+    return draft, np.where(nodes["candidate"] < 0, -1, nodes["place"] + corpus.first)

@@ -10,18 +10,25 @@ from numpy.typing import NDArray
 from .._jit import kernel
 
 Number: TypeAlias = int | np.int64
-Tables: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.void]]
+Real: TypeAlias = float | np.float32
+Tables: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.void], NDArray[np.void]]
 
 PLACE = np.dtype([("position", np.int64), ("match_length", np.int32), ("kind", np.int32)])
 NODE = np.dtype(
     [("token", np.int32), ("parent", np.int32), ("prob", np.float32), ("candidate", np.int32), ("place", np.int64)]
 )
-GROUP = np.dtype([("leader", np.int32), ("depth", np.int32), ("parent", np.int32), ("prob", np.float64)])
+GROUP = np.dtype(
+    [("leader", np.int32), ("depth", np.int32), ("parent", np.int32), ("token", np.int32), ("prob", np.float64)]
+)
 EVIDENCE = np.dtype([("hits", np.float64), ("expected", np.float64), ("trials", np.float64)])
 LONGEST = 64  # match lengths are told apart up to here
 RANKS = 4  # guesses at one node told apart
-UNDIVIDED = -2  # leader of all candidates at the root
-BEST, OTHER, NEXT = 0, 1, 2  # evidence is kept apart for the best first guess, for other first guesses, for later ones
+OUT, UNDIVIDED = -1, -2  # leaders of what is no guess any more, and of all candidates at the root
+BEST, OTHER, NEXT, SPROUT = 0, 1, 2, 3  # evidence is kept apart for best and other first guesses, later, no copies
+RECYCLED = 1  # the kind of a sprout
+SPROUTS = 256  # most guesses at one time that are no copies
+LEAST = 0.001  # of the probability is always left for what is no copy
+SUREST = 0.9  # share of a successor beyond which it is believed no more
 BUCKETS = 13  # of match lengths
 SHORT = 6  # buckets of lengths below 8
 STRENGTH = 1.0  # rare outcomes (a miss of a good guess, a hit of a bad one) that the expectation is worth
@@ -60,7 +67,7 @@ def corrected(chance: float, cell: NDArray[np.void]) -> float:
 
 
 @kernel
-def chance_of(tables: Tables, kind: Number, role: Number, length: Number, raw: float) -> float:
+def chance_of(tables: Tables, kind: Number, role: Number, length: Number, raw: Real) -> float:
     """Chance of a guess, given its chance by the tables: corrected by the evidence of all kinds, then of its kind."""
     evidence = tables[2]
     bucket = bucket_of(length)
@@ -100,13 +107,60 @@ def divide(
             length, kind = min(places[one]["match_length"] + depth, LONGEST), places[one]["kind"]
             top = max(top, length)
             if depth > 0 and rank == 0:
-                chance = chance_of(tables, kind, np.int64(NEXT), np.int64(length), later[length])
+                chance = chance_of(tables, np.int64(kind), np.int64(NEXT), np.int64(length), later[length])
             else:
                 raw, role = first[min(rank, RANKS - 1), length, top], np.int64(BEST if rank == 0 else OTHER)
-                chance = chance_of(tables, kind, role, np.int64(length), raw)
-            groups[one]["depth"], groups[one]["parent"], groups[one]["prob"] = depth, node, prob * chance
+                chance = chance_of(tables, np.int64(kind), role, np.int64(length), raw)
+            groups[one]["depth"], groups[one]["parent"] = depth, node
+            groups[one]["token"], groups[one]["prob"] = token, prob * chance
             leader, rank = one, rank + 1
         groups[one]["leader"] = leader
+
+
+@kernel
+def sprout(
+    groups: NDArray[np.void],
+    count: int,
+    used: int,
+    tables: Tables,
+    path: tuple[Number, Number, float],
+    least: float,
+    vocabulary: int,
+) -> int:
+    """Add the successors of one path's last token to the groups, from row `used` on; return how many are used then.
+
+    `path` is (its last token, its last node or -1, its probability). What the `count` candidates foresee there is no
+    sprout; the successors share the probability that they leave.
+    """
+    last, node, prob = path
+    if not 0 <= last < len(tables[3]) or prob < least:
+        return used
+    left = 1.0
+    for one in range(count):
+        if groups[one]["leader"] == one and groups[one]["parent"] == node:
+            left -= groups[one]["prob"] / prob
+    for slot in range(tables[3].shape[1]):
+        token, share = tables[3][last, slot]["token"], tables[3][last, slot]["share"]
+        if share <= 0.0 or used == len(groups):
+            break
+        is_new = token < vocabulary
+        for one in range(count):
+            if groups[one]["leader"] == one and groups[one]["parent"] == node and groups[one]["token"] == token:
+                is_new = False
+        chance = prob * recycled_chance(tables, share, left)
+        if is_new and chance >= least:
+            groups[used]["leader"], groups[used]["depth"], groups[used]["parent"] = used, 0, node
+            groups[used]["token"], groups[used]["prob"] = token, chance
+            used += 1
+    return used
+
+
+@kernel
+def recycled_chance(tables: Tables, share: float, left: float) -> float:
+    """Chance of a successor with a share of the probability that is left."""
+    raw = np.float32(min(share, SUREST) * max(left, LEAST))
+    chance: float = chance_of(tables, np.int64(RECYCLED), np.int64(SPROUT), np.int64(LONGEST * share), raw)
+    return chance
 
 
 @kernel
@@ -122,32 +176,44 @@ def grow(
 ) -> int:
     """Fill `nodes` best first by path probability, while that is at least `least`; return how many there are.
 
-    Every group of candidates stands for one node that could come next, so the frontier is never longer than the
-    candidates. A node has at most `width` children.
+    Every group of candidates stands for one node that could come next, and so does every row of `groups` behind the
+    candidates', where the successors sprout. A node has at most `width` children; one that is no copy has the candidate
+    and the place -1.
     """
-    for one in range(len(places)):
-        groups[one]["leader"], groups[one]["parent"] = UNDIVIDED, UNDIVIDED
+    for one in range(len(groups)):
+        groups[one]["leader"], groups[one]["parent"] = (UNDIVIDED if one < len(places) else OUT), UNDIVIDED
     divide(text, places, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width, vocabulary)
-    for node in range(len(nodes)):
+    used = sprout(groups, len(places), len(places), tables, (text[-1], np.int64(-1), 1.0), least, vocabulary)
+    count = 0
+    while count < len(nodes):
         best: Number = np.int64(-1)
-        for one in range(len(places)):
+        for one in range(used):
             if groups[one]["leader"] == one and (best < 0 or groups[one]["prob"] > groups[best]["prob"]):
                 best = one
         if best < 0 or groups[best]["prob"] < least:
-            return node
-        place = place_of(len(text), places[best]["position"], np.int64(groups[best]["depth"]))
-        prob = groups[best]["prob"]
-        nodes[node]["token"], nodes[node]["parent"] = text[place], groups[best]["parent"]
-        nodes[node]["prob"], nodes[node]["candidate"], nodes[node]["place"] = prob, best, place
-        divide(text, places, groups, tables, (best, node, prob), width, vocabulary)
-    return len(nodes)
+            return count
+        parent, token, prob = groups[best]["parent"], groups[best]["token"], groups[best]["prob"]
+        if (nodes[:count]["parent"] == parent).sum() >= width:
+            groups[best]["leader"] = OUT
+            continue
+        nodes[count]["token"], nodes[count]["parent"], nodes[count]["prob"] = token, parent, prob
+        if best < len(places):
+            place = place_of(len(text), places[best]["position"], np.int64(groups[best]["depth"]))
+            nodes[count]["candidate"], nodes[count]["place"] = best, place
+            divide(text, places, groups, tables, (best, np.int64(count), prob), width, vocabulary)
+        else:
+            nodes[count]["candidate"], nodes[count]["place"] = -1, -1
+            groups[best]["leader"] = OUT
+        used = sprout(groups, len(places), used, tables, (token, np.int64(count), prob), least, vocabulary)
+        count += 1
+    return count
 
 
 @kernel
-def observe(tables: Tables, kind: Number, role: Number, length: Number, raw: float, hit: bool) -> None:
+def observe(tables: Tables, kind: Number, role: Number, length: Number, raw: Real, hit: bool) -> None:
     """Add one trial to the evidence: each cell's expectation knows what the cells before it knew."""
     bucket, rarity = bucket_of(length), min(raw, 1.0 - raw)
-    chance = raw + 0.0  # in 64 bits
+    chance: float = np.float64(raw)
     for step in range(3):
         column = BUCKETS + (bucket >= SHORT) if step == 0 else bucket
         cell = tables[2][kind if step == 2 else 0, role, column]
@@ -168,7 +234,7 @@ def score(text: NDArray[np.int32], places: NDArray[np.void], tables: Tables, sai
     """
     first, later = tables[0], tables[1]
     tokens = np.empty(len(places), np.int32)
-    rank, top = 0, 0
+    rank, top, left = 0, 0, 1.0
     for one in range(len(places)):
         tokens[one] = text[places[one]["position"]]
         if tokens[one] < 0 or (tokens[:one] == tokens[one]).any():
@@ -176,15 +242,22 @@ def score(text: NDArray[np.int32], places: NDArray[np.void], tables: Tables, sai
         length = min(places[one]["match_length"], LONGEST)
         top = max(top, length)
         raw, role = first[min(rank, RANKS - 1), length, top], np.int64(BEST if rank == 0 else OTHER)
-        observe(tables, places[one]["kind"], role, np.int64(length), raw, tokens[one] == said[0])
+        left -= chance_of(tables, np.int64(places[one]["kind"]), role, np.int64(length), raw)
+        observe(tables, np.int64(places[one]["kind"]), role, np.int64(length), raw, tokens[one] == said[0])
         rank += 1
+    for slot in range(tables[3].shape[1] if 0 <= text[-1] < len(tables[3]) else 0):
+        token, share = tables[3][text[-1], slot]["token"], tables[3][text[-1], slot]["share"]
+        if share > 0.0 and not (tokens == token).any():
+            raw = np.float32(min(share, SUREST) * max(left, LEAST))
+            length = np.int64(LONGEST * share)
+            observe(tables, np.int64(RECYCLED), np.int64(SPROUT), length, raw, token == said[0])
     one, depth, counted = 0, 0, 0
     while one < len(places) and depth < len(said):
         token = text[place_of(len(text), places[one]["position"], np.int64(depth))]
         if depth > counted and token >= 0:
             counted = depth
             length = np.int64(min(places[one]["match_length"] + depth, LONGEST))
-            observe(tables, places[one]["kind"], np.int64(NEXT), length, later[length], token == said[depth])
+            observe(tables, np.int64(places[one]["kind"]), np.int64(NEXT), length, later[length], token == said[depth])
         if token == said[depth]:
             depth += 1
             continue

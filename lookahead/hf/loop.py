@@ -15,6 +15,7 @@ from ..draft.calibration import Calibration
 from ..draft.cost import MeasuredCost
 from ..draft.drafter import Drafter
 from ..draft.policy import Policy
+from ..draft.recycling import Successors
 from ..options import Options
 from ..stats import MODEL, Stats
 from ..tree import Accepted, Draft
@@ -61,6 +62,7 @@ class Lookahead:
         self.stats = Stats()
         self._calibration = Calibration()
         self._policies: dict[str, Policy] = {}
+        self._successors: dict[str, Successors] = {}
 
     def __call__(
         self,
@@ -111,6 +113,7 @@ class Lookahead:
             is_measured = isinstance(drafter.policy.cost, MeasuredCost)
             self._policies[key] = Policy(costs.known(key, model)) if is_measured else drafter.policy
         drafter.policy = self._policies[key]
+        drafter.successors = self._successors.setdefault(key, Successors())
         return drafter
 
     def generate(

@@ -10,9 +10,12 @@ the draw is the one that plain decoding makes, a seed gives the tokens that it w
 
 from __future__ import annotations
 
-import torch
+from typing import Any
 
-__all__ = ["choose"]
+import torch
+from numpy.typing import NDArray
+
+__all__ = ["choose", "likeliest"]
 
 
 def choose(scores: torch.Tensor, do_sample: bool) -> torch.Tensor:
@@ -32,3 +35,12 @@ def choose(scores: torch.Tensor, do_sample: bool) -> torch.Tensor:
     if not do_sample:
         return torch.argmax(scores, dim=-1)
     return torch.multinomial(torch.softmax(scores, dim=-1), num_samples=1).squeeze(1)
+
+
+def likeliest(logits: torch.Tensor, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the likeliest tokens, int64 [n, count], and their probabilities, float32 [n, count], the likeliest first.
+
+    `logits` are float [n, vocabulary]; a vocabulary smaller than `count` gives fewer.
+    """
+    found = logits.float().softmax(dim=-1).topk(min(count, logits.shape[-1]), dim=-1)
+    return found.indices.cpu().numpy(), found.values.cpu().numpy()

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from ..tree import Accepted, Draft
-from .acceptance import choose
+from .acceptance import choose, likeliest
 from .sequence import Sequence
 
 __all__ = ["Record", "Verifier"]
+
+_TOLD = 64  # most nodes of a step whose successors are told
 
 Processors = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Criteria = Callable[[torch.Tensor, "tuple[torch.Tensor, ...] | None"], torch.Tensor]
@@ -95,7 +100,8 @@ class Verifier:
             if child is not None:
                 path.append(child)
             if finished or child is None:
-                return Accepted(tokens, path, finished)
+                looked_at = [-1, *path[: len(tokens) - 1]]
+                return Accepted(tokens, path, finished, successors=partial(_told, logits, looked_at))
             row = child + 1
 
     @property
@@ -127,3 +133,10 @@ class Verifier:
             finished = bool(self.criteria(self.sequence.ids, self.record.scores))
         self.on_token(token, source)
         return finished
+
+
+def _told(logits: torch.Tensor, path: list[int], count: int) -> tuple[list[int], NDArray[Any], NDArray[Any]]:
+    """Return the likeliest successors of nodes, as `Accepted` has them: the last of the path, then what was refused."""
+    others = sorted(set(range(len(logits) - 1)) - set(path))
+    nodes = [*reversed(path), *others][:_TOLD][::-1]
+    return nodes, *likeliest(logits[[node + 1 for node in nodes]], count)

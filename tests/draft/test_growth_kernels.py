@@ -14,12 +14,26 @@ from lookahead.draft.cost import cost_of
 from lookahead.draft.drafter import Drafter
 from lookahead.draft.growth import grow
 from lookahead.draft.policy import Policy
+from lookahead.draft.recycling import KEPT, Successors
 from lookahead.index.corpus import Corpus
 from tests import twins
 
-UNSEEN = np.zeros((4, 3, kernels.BUCKETS + 2), kernels.EVIDENCE)
-TABLES = (FIRST, LATER, UNSEEN)
-FLAT = (np.full_like(FIRST, 0.5), np.full_like(LATER, 0.5), UNSEEN)  # ties everywhere
+UNSEEN = np.zeros((4, 4, kernels.BUCKETS + 2), kernels.EVIDENCE)
+NOTHING = Successors().rows
+TABLES = (FIRST, LATER, UNSEEN, NOTHING)
+FLAT = (np.full_like(FIRST, 0.5), np.full_like(LATER, 0.5), UNSEEN, NOTHING)  # ties everywhere
+KERNELS = (
+    "bucket_of",
+    "chance_of",
+    "corrected",
+    "divide",
+    "grow",
+    "observe",
+    "place_of",
+    "recycled_chance",
+    "score",
+    "sprout",
+)
 STREAMS = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 7, -1]), min_size=1, max_size=30)
 
 
@@ -38,6 +52,18 @@ def evidence(seed: int) -> Any:
         found["trials"] = chance.integers(0, 3, found.shape) * chance.random(found.shape) * 50
         found["hits"], found["expected"] = (chance.random(found.shape) * found["trials"] for _ in range(2))
     return found
+
+
+def successors(seed: int) -> Any:
+    """Give the successors of the tokens 0 to 7, no two of a token equally likely; with the seed 0 there are none."""
+    if not seed:
+        return NOTHING
+    found, chance = Successors(), np.random.default_rng(seed)
+    tokens = [token for token in range(8) if chance.random() < 0.7]
+    for token in tokens:
+        shares = np.sort(chance.random((1, KEPT)))[:, ::-1] * chance.random()
+        found.learn([token], np.stack([chance.permutation(10)[:KEPT]]), shares / max(1, shares.sum()))
+    return found.rows
 
 
 def rows(places: list[twins.Pair]) -> Any:
@@ -67,14 +93,9 @@ def grown(
     vocabulary: int = 2**31,
 ) -> list[tuple[Any, ...]]:
     nodes = np.zeros(budget, kernels.NODE)
-    groups = undivided(len(places))
+    groups = np.zeros(len(places) + kernels.SPROUTS, kernels.GROUP)
     count = kernels.grow(frozen(stream), rows(places), groups, tables, nodes, width, least, vocabulary)
     return [tuple(row) for row in nodes[:count][["token", "parent", "prob", "candidate", "place"]].tolist()]
-
-
-def rounded(nodes: list[twins.Grown]) -> list[twins.Grown]:
-    """Give the nodes with their probabilities in the record's float32."""
-    return [(token, parent, float(np.float32(prob)), *rest) for token, parent, prob, *rest in nodes]
 
 
 @given(st.integers(1, 40), st.data(), st.integers(0, 200))
@@ -99,7 +120,8 @@ def test_divide(drawn: tuple[list[int], list[twins.Pair]], width: int, prob: flo
         for group, chance in expected:
             leader = group[0]
             assert [one for one in members if groups["leader"][one] == leader] == group
-            assert groups[leader].tolist() == (leader, depth, depth - 1, pytest.approx(chance, rel=1e-7))
+            token = stream[twins.place_of(len(stream), places[leader][0], depth)]
+            assert groups[leader].tolist() == (leader, depth, depth - 1, token, pytest.approx(chance, rel=1e-7))
         out = [one for one in members if not any(one in group for group, _ in expected)]
         assert [one for one in members if groups["leader"][one] == -1] == out
         if not expected:
@@ -115,11 +137,13 @@ def test_divide(drawn: tuple[list[int], list[twins.Pair]], width: int, prob: flo
     st.sampled_from([1e-6, 0.01, 0.1, 0.5, 0.9, 1.0]),
     VOCABULARIES,
     st.integers(0, 5),
+    st.integers(0, 9),
 )
-@example(([1, 2, 1, 2], [(2, 2, 1)]), TABLES, 12, 4, 0.01, 2**31, 0)  # a copy that meets the end repeats itself
-@example(([5], [(0, 1, 1)]), TABLES, 9, 1, 1e-6, 2**31, 0)  # period 1
-@example(([1, -1, 1], [(1, 1, 1)]), TABLES, 9, 4, 1e-6, 2**31, 0)  # nothing but a border to copy
-@example(([1, 2, 3, 1, 4], [(1, 1, 1), (4, 1, 2), (2, 1, 1)]), FLAT, 9, 4, 0.1, 2**31, 0)
+@example(([1, 2, 1, 2], [(2, 2, 1)]), TABLES, 12, 4, 0.01, 2**31, 0, 0)  # a copy that meets the end repeats itself
+@example(([5], [(0, 1, 1)]), TABLES, 9, 1, 1e-6, 2**31, 0, 0)  # period 1
+@example(([1, -1, 1], [(1, 1, 1)]), TABLES, 9, 4, 1e-6, 2**31, 0, 0)  # nothing but a border to copy
+@example(([1, 2, 3, 1, 4], [(1, 1, 1), (4, 1, 2), (2, 1, 1)]), FLAT, 9, 4, 0.1, 2**31, 0, 0)
+@example(([1, 2], []), TABLES, 30, 1, 1e-6, 2**31, 0, 3)  # nothing to copy
 def test_grow(
     drawn: tuple[list[int], list[twins.Pair]],
     tables: Any,
@@ -128,11 +152,14 @@ def test_grow(
     least: float,
     vocabulary: int,
     seed: int,
+    recycled: int,
 ) -> None:
     stream, places = drawn
-    tables = (*tables[:2], evidence(seed))
+    tables = (*tables[:2], evidence(seed), successors(recycled))
     expected = twins.grow(stream, places, tables, budget, width, least, vocabulary)
-    assert grown(stream, places, tables, budget, width, least, vocabulary) == rounded(expected)
+    found = grown(stream, places, tables, budget, width, least, vocabulary)
+    assert [row[:2] + row[3:] for row in found] == [row[:2] + row[3:] for row in expected]
+    assert [row[2] for row in found] == pytest.approx([row[2] for row in expected], rel=1e-6)
 
 
 def test_a_copy_that_meets_the_end_of_the_text_repeats_itself() -> None:
@@ -168,7 +195,9 @@ def test_grow_gives_places_in_the_corpus_and_names_their_sources() -> None:
     corpus.extend([4, 1, 2])
     calibration, policy = Calibration(), Policy(cost_of("linear:0", 4))
     candidates = ranked(corpus, [], [], calibration)
-    draft, places = grow(corpus, candidates, calibration.tables, budget=4, width=1, policy=policy, vocabulary=2**31)
+    draft, places = grow(
+        corpus, candidates, calibration.tables(Successors()), budget=4, width=1, policy=policy, vocabulary=2**31
+    )
     assert draft.tokens.tolist() == [3, 4, 1, 2]
     assert places.tolist() == [2, 3, 4, 5]
     assert draft.sources == ("prompt",) * 4  # the source of the place where the copy began
@@ -189,7 +218,7 @@ def test_every_kernel_is_compiled_once() -> None:
     drafter.begin([1, 1, 1])
     drafter.propose()
     found = {name: thing.signatures for name, thing in vars(kernels).items() if hasattr(thing, "signatures")}
-    assert sorted(found) == ["bucket_of", "chance_of", "corrected", "divide", "grow", "observe", "place_of", "score"]
+    assert sorted(found) == [*KERNELS]
     assert not {name: signatures for name, signatures in found.items() if len(signatures) > 1}
     assert found["grow"]
 
@@ -204,7 +233,7 @@ ROLES = st.sampled_from([kernels.BEST, kernels.OTHER, kernels.NEXT])
 
 @given(st.integers(0, 9), st.integers(1, 3), ROLES, st.integers(0, 64), st.floats(0.001, 0.999))
 def test_chance_of(seed: int, kind: int, role: int, length: int, raw: float) -> None:
-    tables = (FIRST, LATER, evidence(seed))
+    tables = (FIRST, LATER, evidence(seed), NOTHING)
     chance = kernels.chance_of(tables, kind, role, length, raw)
     assert chance == pytest.approx(twins.chance_of(tables, kind, role, length, raw))
     assert 0 < chance < 1 and (seed or chance == raw)
@@ -214,16 +243,18 @@ def test_chance_of(seed: int, kind: int, role: int, length: int, raw: float) -> 
 
 @given(st.integers(0, 9), st.integers(1, 3), ROLES, st.integers(0, 64), st.floats(0.001, 0.999), st.booleans())
 def test_observe(seed: int, kind: int, role: int, length: int, raw: float, hit: bool) -> None:
-    ours, expected = (FIRST, LATER, evidence(seed)), (FIRST, LATER, evidence(seed))
+    ours, expected = (FIRST, LATER, evidence(seed), NOTHING), (FIRST, LATER, evidence(seed), NOTHING)
     kernels.observe(ours, kind, role, length, raw, hit)
     twins.observe(expected, kind, role, length, raw, hit)
     assert alike(ours[2], expected[2])
 
 
-@given(copies(), st.integers(0, 5), st.lists(st.sampled_from([0, 0, 1, 2, 7]), min_size=1, max_size=9))
-def test_score(drawn: tuple[list[int], list[twins.Pair]], seed: int, said: list[int]) -> None:
+@given(
+    copies(), st.integers(0, 5), st.lists(st.sampled_from([0, 0, 1, 2, 7]), min_size=1, max_size=9), st.integers(0, 9)
+)
+def test_score(drawn: tuple[list[int], list[twins.Pair]], seed: int, said: list[int], recycled: int) -> None:
     stream, places = drawn
-    ours, expected = (FIRST, LATER, evidence(seed)), (FIRST, LATER, evidence(seed))
+    ours, expected = ((FIRST, LATER, evidence(seed), successors(recycled)) for _ in range(2))
     kernels.score(frozen(stream), rows(places), ours, np.array(said, np.int32))
     twins.score(stream, places, expected, said)
     assert alike(ours[2], expected[2])
@@ -235,9 +266,41 @@ def alike(one: Any, other: Any) -> bool:
 
 @given(st.floats(0.02, 0.98), st.floats(0.02, 0.98), st.integers(0, 2**16))
 def test_evidence_leads_to_what_is_observed(raw: float, truth: float, seed: int) -> None:
-    tables, chance = (FIRST, LATER, UNSEEN.copy()), np.random.default_rng(seed)
+    tables, chance = (FIRST, LATER, UNSEEN.copy(), NOTHING), np.random.default_rng(seed)
     seen = []
     for _ in range(1500):
         kernels.observe(tables, 1, kernels.BEST, 5, raw, bool(chance.random() < truth))
         seen.append(kernels.chance_of(tables, 1, kernels.BEST, 5, raw))
     assert np.mean(seen[500:]) == pytest.approx(truth, abs=0.12)
+
+
+@given(st.integers(0, 9), st.floats(0.001, 1), st.floats(-0.5, 1))
+def test_recycled_chance(seed: int, share: float, left: float) -> None:
+    tables = (FIRST, LATER, evidence(seed), NOTHING)
+    chance = kernels.recycled_chance(tables, share, left)
+    assert chance == pytest.approx(twins.recycled_chance(tables, share, left)) and 0 < chance < 1
+
+
+@given(copies(), st.integers(0, 9), st.integers(0, 7), st.sampled_from([0.001, 0.1, 0.7]), VOCABULARIES)
+def test_sprout(drawn: tuple[list[int], list[twins.Pair]], seed: int, last: int, least: float, vocabulary: int) -> None:
+    stream, places = drawn
+    tables = (FIRST, LATER, evidence(seed), successors(seed))
+    groups = np.zeros(len(places) + 5, kernels.GROUP)
+    groups["leader"] = groups["parent"] = kernels.UNDIVIDED
+    kernels.divide(frozen(stream), rows(places), groups, tables, (kernels.UNDIVIDED, -1, 1.0), 3, vocabulary)
+    taken = [(int(row["token"]), float(row["prob"])) for one, row in enumerate(groups) if row["leader"] == one]
+    used = kernels.sprout(groups, len(places), len(places), tables, (last, -1, 1.0), least, vocabulary)
+    found = [(int(row["token"]), pytest.approx(row["prob"])) for row in groups[len(places) : used]]
+    assert twins.sprout(tables, last, 1.0, taken, least, vocabulary)[:5] == found  # 5 is all the room
+    assert all(groups["leader"][one] == one for one in range(len(places), used))
+
+
+def test_what_is_no_copy_follows_from_what_the_model_almost_said() -> None:
+    found = Successors()
+    found.learn([3, 4], np.array([[4, 5], [6, 7]]), np.array([[0.6, 0.3], [0.8, 0.1]], np.float32))
+    nodes = grown([1, 2, 3], [], (FIRST, LATER, UNSEEN, found.rows), 4, 4, 0.01)
+    assert [node[:2] for node in nodes] == [(4, -1), (6, 0), (5, -1), (7, 0)]
+    assert [prob for _, _, prob, *_ in nodes] == pytest.approx([0.6, 0.48, 0.3, 0.06])
+    assert {node[3:] for node in nodes} == {(-1, -1)}
+    chain = grown([1, 2, 3], [], (FIRST, LATER, UNSEEN, found.rows), 4, 1, 0.01)
+    assert [node[:2] for node in chain] == [(4, -1), (6, 0)]

@@ -237,3 +237,28 @@ def test_a_walk_goes_where_plain_decoding_goes(draft: Draft, seed: int, do_sampl
     accepted = here.verifier.walk(draft, rows)
     assert (accepted.tokens, accepted.path, accepted.finished) == (tokens, path, tokens[-1] in ends)
     assert here.emitted == tokens
+
+
+def test_the_successors_of_all_nodes_are_told_those_of_the_walk_last(bench: Callable[..., Bench]) -> None:
+    says = {"root": 5, "5": 8, "58": 30, "567": 7}
+    accepted = bench().walk(says)
+    assert accepted.successors is not None
+    nodes, successors, shares = accepted.successors(3)
+    assert nodes[-3:] == [-1, NODE["5"], NODE["58"]] and sorted(nodes) == [*range(-1, len(DRAFT))]
+    expected = logits(says).softmax(-1).topk(3)
+    assert (successors[:, 0] == expected.indices[[node + 1 for node in nodes], 0].numpy()).all()
+    assert torch.allclose(torch.from_numpy(shares), expected.values[[node + 1 for node in nodes]])
+
+
+def test_behind_the_end_nothing_is_told(bench: Callable[..., Bench]) -> None:
+    accepted = bench(end_tokens=frozenset([8])).walk({"root": 5, "5": 8})
+    assert accepted.finished and accepted.successors is not None
+    assert accepted.successors(1)[0][-2:] == [-1, NODE["5"]]
+
+
+def test_a_large_draft_tells_of_some_and_a_small_vocabulary_has_no_more_than_all(bench: Callable[..., Bench]) -> None:
+    draft = Draft.chain([60] * 200)
+    accepted = bench().walk({}, draft)
+    assert accepted.successors is not None
+    nodes, successors, shares = accepted.successors(1000)
+    assert nodes == [*range(136, 200)] and successors.shape == shares.shape == (64, VOCABULARY)
