@@ -69,7 +69,6 @@ def main() -> None:
 
 def measure(form: str, rows: list[tuple[list[int], list[int]]], model: Any, tokenizer: Any, given: Any) -> None:
     """Time all tasks of a format and print one line of the table."""
-    lookahead = Lookahead(tokenizer)
 
     def run(**settings: Any) -> None:
         for prompt, answer in rows:
@@ -83,7 +82,7 @@ def measure(form: str, rows: list[tuple[list[int], list[int]]], model: Any, toke
             if out[0, len(prompt) :].tolist() != answer:
                 raise SystemExit("an output is not the forced answer")
 
-    runs = {"generate": run, "lookahead": lambda: run(custom_generate=lookahead)}
+    runs = {"generate": run, "lookahead": lambda: run(custom_generate=Lookahead(tokenizer))}
     runs |= {f"lookup {n}": lambda n=n: run(prompt_lookup_num_tokens=n) for n in given.lookups}
     seconds = in_turns(runs, given.rounds)
     tokens = sum(len(answer) for _, answer in rows)

@@ -1,13 +1,14 @@
 """Is it ever slower? ``python -m benchmarks.never_slower``.
 
 SmolLM2 on text that is no copy, with little to gain: plain `generate` and lookahead in turns, same seeds, equal
-outputs. Then on the demo's edit: lookahead as it is against drafts of fixed lengths.
+outputs; each round with a new `Lookahead` that serves the texts one after the other, so that it knows none of them.
+Then on the demo's edit: lookahead as it is against drafts of fixed lengths, all of them new in each round.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import time
 from functools import partial
 from typing import Any
 
@@ -29,8 +30,8 @@ _CHATS = {
 }
 
 
-def novel(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
-    """Time text that is no copy and print a table."""
+def texts(model: Any, tokenizer: Any) -> dict[str, tuple[torch.Tensor, bool]]:
+    """Return prompts, int64 [1, length], and whether to sample."""
     generator = torch.Generator().manual_seed(0)
     noise = torch.randint(100, model.config.vocab_size, (1, 256), generator=generator)
     prompts = {"random prompt, temperature 1": (noise, True)}
@@ -38,34 +39,48 @@ def novel(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
         chat = [{"role": "user", "content": request}]
         text = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
         prompts[name] = tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"], samples
-    print("| text | tokens per forward | generate takes, times lookahead's time (least to greatest) |\n|---|---|---|")
-    for name, (ids, samples) in prompts.items():
-        lookahead, outputs = Lookahead(tokenizer), dict[str, torch.Tensor]()
+    return prompts
 
-        def run(which: str, ids: Any = ids, samples: bool = samples, outputs: Any = outputs, **settings: Any) -> None:
-            torch.manual_seed(0)
+
+def novel(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
+    """Time text that is no copy and print a table."""
+    prompts = texts(model, tokenizer)
+    seconds = {name: ([], []) for name in prompts}  # type: dict[str, tuple[list[float], list[float]]]
+    forwards = dict[str, float]()
+    for round_ in range(-1, given.rounds):  # the first is not counted
+        lookahead = Lookahead(tokenizer)
+        for name, (ids, samples) in prompts.items():
             lengths = {"max_new_tokens": given.tokens, "min_new_tokens": given.tokens}
-            mask = torch.ones_like(ids)
-            outputs[which] = model.generate(ids, attention_mask=mask, do_sample=samples, **lengths, **settings)
-
-        runs = {"generate": partial(run, "generate"), "lookahead": partial(run, "lookahead", custom_generate=lookahead)}
-        seconds = in_turns(runs, given.rounds)
-        if not torch.equal(outputs["generate"], outputs["lookahead"]):
-            raise SystemExit(f"{name}: the outputs differ")
-        middle, least, most = ratio(seconds["generate"], seconds["lookahead"])
-        print(f"| {name} | {lookahead.stats.tokens_per_forward:.2f} | {middle:.3f} ({least:.3f} to {most:.3f}) |")
+            outputs = dict[bool, torch.Tensor]()
+            for ours in (False, True) if round_ % 2 else (True, False):
+                custom = {"custom_generate": lookahead} if ours else {}
+                torch.manual_seed(0)
+                started = time.perf_counter()
+                outputs[ours] = model.generate(
+                    ids, attention_mask=torch.ones_like(ids), do_sample=samples, **lengths, **custom
+                )
+                if round_ >= 0:
+                    seconds[name][ours].append(time.perf_counter() - started)
+            if not torch.equal(outputs[False], outputs[True]):
+                raise SystemExit(f"{name}: the outputs differ")
+            forwards[name] = lookahead.stats.tokens_per_forward
+    print("| text | tokens per forward | generate takes, times lookahead's time (least to greatest) |\n|---|---|---|")
+    for name, (plain, ours_) in seconds.items():
+        middle, least, most = ratio(plain, ours_)
+        print(f"| {name} | {forwards[name]:.2f} | {middle:.3f} ({least:.3f} to {most:.3f}) |")
 
 
 def edit(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
     """Time the demo's edit with every fixed length and print a table."""
     inputs = rewriting.prompt(tokenizer, rewriting.FILE, rewriting.INSTRUCTION)
-    made = {"lookahead": Lookahead(tokenizer)} | {
-        f"fixed {size}": Lookahead(tokenizer, budget=size, cost="linear:0", tree=False) for size in LENGTHS
-    }
-    runs: dict[str, Callable[[], object]] = {
-        name: partial(model.generate, **inputs, max_new_tokens=2048, do_sample=False, custom_generate=lookahead)
-        for name, lookahead in made.items()
-    }
+    fixed = {f"fixed {size}": {"budget": size, "cost": "linear:0", "tree": False} for size in LENGTHS}
+    made = dict[str, Lookahead]()
+
+    def run(name: str, **options: Any) -> None:
+        made[name] = Lookahead(tokenizer, **options)
+        model.generate(**inputs, max_new_tokens=2048, do_sample=False, custom_generate=made[name])
+
+    runs = {name: partial(run, name, **options) for name, options in {"lookahead": {}, **fixed}.items()}
     seconds = in_turns(runs, given.rounds)
     print("\n| edit | tokens per forward | takes, times lookahead's time (least to greatest) |\n|---|---|---|")
     for name, lookahead in made.items():

@@ -37,7 +37,7 @@ def measure(name: str, model: Any, prompt_length: int, rounds: int) -> None:
     ids = torch.randint(1000, model.config.vocab_size, (1, prompt_length), generator=generator)
     model.generation_config.eos_token_id = None
     model.generation_config.pad_token_id = 0
-    lookahead = Lookahead()
+    made: list[Lookahead] = []
     settings = {"max_new_tokens": NEW_TOKENS, "do_sample": True, "temperature": 3.0}
     outside: dict[str, list[float]] = {"generate": [], "lookahead": []}
     forward, inside = model.forward, [0.0]
@@ -56,7 +56,12 @@ def measure(name: str, model: Any, prompt_length: int, rounds: int) -> None:
 
     functools.update_wrapper(timed, forward)
     model.forward = timed
-    runs = {"generate": lambda: run("generate", None), "lookahead": lambda: run("lookahead", lookahead)}
+
+    def ahead() -> None:
+        made.append(Lookahead())  # a new one remembers nothing of the rounds before
+        run("lookahead", made[-1])
+
+    runs = {"generate": lambda: run("generate", None), "lookahead": ahead}
     seconds = in_turns(runs, rounds)
     del model.forward
     middle, least, most = ratio(seconds["lookahead"], seconds["generate"])
@@ -66,7 +71,7 @@ def measure(name: str, model: Any, prompt_length: int, rounds: int) -> None:
         f"{name}, prompt of {prompt_length} random tokens: generate {per_token['generate']:.2f} ms/token, lookahead "
         f"{per_token['lookahead']:.2f} ms/token, ratio {middle:.3f} ({least:.3f} to {most:.3f}, {rounds} pairs); "
         f"outside the forward {around['generate']:.2f} and {around['lookahead']:.2f} ms/token; "
-        f"{lookahead.stats.forwards} forwards for {NEW_TOKENS} tokens, {lookahead.stats.drafted} tokens drafted"
+        f"{made[-1].stats.forwards} forwards for {NEW_TOKENS} tokens, {made[-1].stats.drafted} tokens drafted"
     )
 
 

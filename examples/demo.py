@@ -20,7 +20,7 @@ from transformers.generation.streamers import BaseStreamer
 from examples import rewriting
 from lookahead import Lookahead, Stats
 
-COLOURS = {"model": "bold white on red", "prompt": "green", "output": "cyan"}
+COLOURS = {"model": "bold white on red", "prompt": "green", "output": "cyan", "recycled": "magenta"}
 
 
 class Screen(BaseStreamer):
