@@ -70,7 +70,7 @@ def report(console: Console, tokens: int, vanilla: float, ours: float, stats: St
     for source, count in sorted(stats.drafted_by_source.items()):
         right = stats.accepted_by_source[source]
         console.print(
-            Text(f"copied from the {source}: {right} of {count} draft tokens accepted", COLOURS.get(source, ""))
+            Text(f"drafted from {source}: {right} of {count} tokens accepted", COLOURS.get(source, ""))
         )
 
 
