@@ -69,9 +69,7 @@ def report(console: Console, tokens: int, vanilla: float, ours: float, stats: St
     console.print(f"{vanilla / ours:.1f} times as fast. {stats.summary()}", soft_wrap=True)
     for source, count in sorted(stats.drafted_by_source.items()):
         right = stats.accepted_by_source[source]
-        console.print(
-            Text(f"drafted from {source}: {right} of {count} tokens accepted", COLOURS.get(source, ""))
-        )
+        console.print(Text(f"drafted from {source}: {right} of {count} tokens accepted", COLOURS.get(source, "")))
 
 
 def main() -> None:

@@ -41,6 +41,8 @@ class Drafter:
     ----------
     tree : bool
         Whether drafts may branch; the option's value to begin with.
+    context : int
+        Tokens said so far, the prompt's included.
     vocabulary : int
         Ids from here on are never drafted: the model does not know them.
     calibration : Calibration
@@ -70,7 +72,7 @@ class Drafter:
         self.policy = Policy(cost_of(self._options.cost, self._options.budget))
         self.successors = Successors()
         self._waiting: list[int] = []
-        self._context, self._drafting = 0, 0.0
+        self.context, self._drafting = 0, 0.0
         self._corpus = Corpus(max_bytes=self._options.max_bytes)
         self._draft = Draft.empty()
         self._candidates: NDArray[np.void] | None = None  # None where no draft was thought of
@@ -107,7 +109,7 @@ class Drafter:
             corpus.relabel("output")
             self._hints = [(0, DICTATED)] if expected else []
         self._corpus, self._reader, self._draft, self._pointer = corpus, reader, Draft.empty(), -1
-        self._candidates, self._waiting, self._context = None, [], len(said)
+        self._candidates, self._waiting, self.context = None, [], len(said)
         self._last = said[-1] if said else 0
         self._begun = True
 
@@ -138,33 +140,46 @@ class Drafter:
         ValueError
             For a negative budget.
         """
+        size, started = self.allowed(budget), time.perf_counter()
+        draft = self.consider(size, self.policy.least(size))
+        draft = self.cut(self.policy.size(draft.probs))
+        self._drafting = time.perf_counter() - started
+        return draft
+
+    def allowed(self, budget: int | None) -> int:
+        """Return the most tokens of a draft, as `propose` takes them."""
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, (int, np.integer))):
             raise TypeError(f"budget={budget!r} is of type {type(budget).__name__}; allowed is an int, 0 and above")
         size = self._options.budget if budget is None else min(int(budget), self._options.budget)
         if size < 0:
             raise ValueError(f"budget={size} is negative; allowed is 0 (no draft) and above")
-        started = time.perf_counter()
+        return size
+
+    def consider(self, size: int, least: float) -> Draft:
+        """Return all that could pay: at most `size` tokens with a path probability of at least `least`.
+
+        For rows that share a policy, as `Batch` has them: it has to be followed by `cut`.
+        """
         self._draft, self._candidates = Draft.empty(), None
         if not self.policy.pauses:
             self._index()
-            self._grow(size)
-        self._drafting = time.perf_counter() - started
+            self._candidates = self.candidates()
+            if size and len(self._corpus.tokens):
+                self._draft, self._places = grow(
+                    self._corpus,
+                    self._candidates,
+                    self.calibration.tables(self.successors),
+                    budget=size,
+                    width=_CHILDREN if self.tree else 1,
+                    least=least,
+                    vocabulary=self.vocabulary,
+                )
         return self._draft
 
-    def _grow(self, size: int) -> None:
-        """Draft at most `size` tokens."""
-        self._candidates = self.candidates()
-        if not size or not len(self._corpus.tokens):
-            return
-        self._draft, self._places = grow(
-            self._corpus,
-            self._candidates,
-            self.calibration.tables(self.successors),
-            budget=size,
-            width=_CHILDREN if self.tree else 1,
-            policy=self.policy,
-            vocabulary=self.vocabulary,
-        )
+    def cut(self, size: int) -> Draft:
+        """Return the first `size` tokens of what was considered; they are the draft then."""
+        self._draft, self._places = self._draft.truncate(size), self._places[:size]
+        return self._draft
 
     def candidates(self) -> NDArray[np.void]:
         """Return the places that the next draft would copy from, PLACE [n], the best guess first."""
@@ -193,19 +208,22 @@ class Drafter:
         else:
             tokens = token_array(accepted).tolist()
             heard = Accepted(tokens, self._draft.follow(tokens))
-        tokens, seconds = heard.tokens, heard.seconds
         size, started = len(self._draft), time.perf_counter()
-        known = [*self._draft.tokens.tolist(), self._last]
-        self._take_in(tokens, heard.path)
-        if tokens and self._options.recycling and heard.successors is not None and not self.policy.pauses:
-            nodes, successors, shares = heard.successors(KEPT)
+        self.hear(heard)
+        self.policy.learn(len(heard.tokens), size)
+        if heard.seconds is not None:
+            drafting = self._drafting + time.perf_counter() - started
+            self.policy.learn_times(len(heard.tokens), size, self.context, heard.seconds, drafting)
+
+    def hear(self, accepted: Accepted) -> None:
+        """Take in what the target emitted, but leave the policy to others."""
+        tokens, known = accepted.tokens, [*self._draft.tokens.tolist(), self._last]
+        self._take_in(tokens, accepted.path)
+        if tokens and self._options.recycling and accepted.successors is not None and not self.policy.pauses:
+            nodes, successors, shares = accepted.successors(KEPT)
             self.successors.learn([known[node] for node in nodes], successors, shares)
             self.successors.borrow(tokens[-1], successors[-1], shares[-1])
-        self.policy.learn(len(tokens), size)
-        if seconds is not None:
-            drafting = self._drafting + time.perf_counter() - started
-            self.policy.learn_times(len(tokens), size, self._context, seconds, drafting)
-        self._context += len(tokens)
+        self.context += len(tokens)
 
     def _take_in(self, tokens: list[int], path: list[int]) -> None:
         """Learn from what was said, and index it; while drafting pauses it waits."""

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from ..index.corpus import Corpus
 from ..tree import Draft
 from . import growth_kernels as kernels
-from .policy import Policy
 
 __all__ = ["grow"]
 
@@ -20,7 +19,7 @@ def grow(
     *,
     budget: int,
     width: int,
-    policy: Policy,
+    least: float,
     vocabulary: int,
 ) -> tuple[Draft, NDArray[np.int64]]:
     """Grow a tree from the continuations of `candidates` and from what the model almost said.
@@ -38,8 +37,8 @@ def grow(
         The chances of guesses, and what the model almost said.
     budget, width : int
         Most nodes, and most children of a node.
-    policy : Policy
-        Says how many of the nodes pay.
+    least : float
+        Path probability below which no node is wanted.
     vocabulary : int
         Tokens from here on end a continuation, as a border does.
 
@@ -52,8 +51,8 @@ def grow(
     nodes, groups = np.empty(budget, kernels.NODE), np.empty(len(candidates) + kernels.SPROUTS, kernels.GROUP)
     local = candidates.copy()
     local["position"] -= corpus.first
-    count = kernels.grow(corpus.tokens, local, groups, tables, nodes, width, policy.least(budget), vocabulary)
-    nodes = nodes[: policy.size(nodes["prob"][:count])]
+    count = kernels.grow(corpus.tokens, local, groups, tables, nodes, width, least, vocabulary)
+    nodes = nodes[:count]
     used = nodes["candidate"].tolist()
     distinct = list(set(used) - {-1})
     names = dict(zip(distinct, corpus.sources(candidates["position"][distinct].tolist()), strict=True))

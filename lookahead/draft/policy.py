@@ -25,11 +25,16 @@ class Policy:
 
     Where drafting as such takes more time than it saves, as beside a tiny model, it pauses and is tried again after 16,
     32, ... 512 steps. That needs the clock: with a given cost, or without times, there is no pause.
+
+    The `rows` of a batch share every forward: tokens are then the sum over the rows.
     """
 
-    def __init__(self, cost: Cost) -> None:
+    def __init__(self, cost: Cost, rows: int = 1) -> None:
         self.cost = cost
-        self._tokens, self._spent = 4.0 * _START, _START  # a high rate makes for short drafts until more is known
+        self._tokens, self._spent = (
+            4.0 * rows * _START,
+            _START,
+        )  # high: short drafts at first
         self._saved, self._forward = 0.0, 0.0
         self._tried, self._waiting, self._wait = 0, 0, _SHORTEST
 
@@ -64,8 +69,11 @@ class Policy:
         self._tokens = _MEMORY * self._tokens + tokens
         self._spent = _MEMORY * self._spent + float(self.cost.curve(size)[size])
 
-    def learn_times(self, tokens: int, size: int, context: int, forward: float, drafting: float) -> None:
-        """Hear what a step behind `context` tokens took, in seconds: its forward and its drafting."""
+    def learn_times(self, tokens: float, size: int, context: int, forward: float, drafting: float) -> None:
+        """Hear what a step behind `context` tokens took, in seconds: its forward and its drafting.
+
+        `tokens` are those of a row, on average.
+        """
         if not isinstance(self.cost, MeasuredCost):
             return
         self.cost.learn(size, context, forward)

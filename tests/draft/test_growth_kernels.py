@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from lookahead.draft import growth_kernels as kernels
 from lookahead.draft.calibration import FIRST, LATER, Calibration
 from lookahead.draft.candidates import ranked
-from lookahead.draft.cost import cost_of
 from lookahead.draft.drafter import Drafter
 from lookahead.draft.growth import grow
-from lookahead.draft.policy import Policy
 from lookahead.draft.recycling import KEPT, Successors
 from lookahead.index.corpus import Corpus
 from tests import twins
@@ -193,11 +191,10 @@ def test_grow_gives_places_in_the_corpus_and_names_their_sources() -> None:
     corpus.extend([1, 2, 3])
     corpus.relabel("output")
     corpus.extend([4, 1, 2])
-    calibration, policy = Calibration(), Policy(cost_of("linear:0", 4))
+    calibration = Calibration()
     candidates = ranked(corpus, [], [], calibration)
-    draft, places = grow(
-        corpus, candidates, calibration.tables(Successors()), budget=4, width=1, policy=policy, vocabulary=2**31
-    )
+    tables = calibration.tables(Successors())
+    draft, places = grow(corpus, candidates, tables, budget=4, width=1, least=0.001, vocabulary=2**31)
     assert draft.tokens.tolist() == [3, 4, 1, 2]
     assert places.tolist() == [2, 3, 4, 5]
     assert draft.sources == ("prompt",) * 4  # the source of the place where the copy began

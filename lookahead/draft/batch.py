@@ -1,0 +1,59 @@
+"""The rows of a batch share every forward, so how much they draft is chosen for all together."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ..tree import Accepted, Draft
+from .drafter import Drafter
+
+__all__ = ["Batch"]
+
+
+class Batch:
+    """One drafter for each row, and one policy for all of them.
+
+    A forward over a batch costs what its longest draft costs. So one more place is worth the sum of what all rows
+    would have in it, and rows that have nothing more to say do not count against the others.
+
+    Attributes
+    ----------
+    drafters : list of Drafter
+        Those of the rows that go on. All have begun; they share their policy.
+    """
+
+    def __init__(self, drafters: list[Drafter]) -> None:
+        self.drafters = drafters
+        self._policy = drafters[0].policy
+        self._drafting, self._size = 0.0, 0
+
+    def propose(self, budgets: list[int]) -> list[Draft]:
+        """Return each row's draft, of at most as many tokens as its entry of `budgets` and as the option allows."""
+        started = time.perf_counter()
+        sizes = [drafter.allowed(budget) for drafter, budget in zip(self.drafters, budgets, strict=True)]
+        least = self._policy.least(max(sizes)) / len(sizes)
+        drafts = [drafter.consider(size, least) for drafter, size in zip(self.drafters, sizes, strict=True)]
+        probs = np.zeros(max(len(draft) for draft in drafts), np.float32)
+        for draft in drafts:
+            probs[: len(draft)] += draft.probs
+        self._size = self._policy.size(probs)
+        drafts = [drafter.cut(self._size) for drafter in self.drafters]
+        self._drafting = time.perf_counter() - started
+        return drafts
+
+    def accept(self, accepted: list[Accepted], seconds: float) -> None:
+        """Take in what the target emitted in each row, and what the step took beside the drafting."""
+        started = time.perf_counter()
+        for drafter, one in zip(self.drafters, accepted, strict=True):
+            drafter.hear(one)
+        tokens = sum(len(one.tokens) for one in accepted)
+        self._policy.learn(tokens, self._size)
+        drafting = self._drafting + time.perf_counter() - started
+        context = max(drafter.context for drafter in self.drafters)
+        self._policy.learn_times(tokens / len(accepted), self._size, context, seconds, drafting)
+
+    def select(self, rows: list[int]) -> None:
+        """Go on with some of the rows only."""
+        self.drafters = [self.drafters[row] for row in rows]
