@@ -19,7 +19,7 @@ class Stats:
     Attributes
     ----------
     forwards : int
-        Forwards of the target model, the prefill included; plain decoding takes one per token.
+        Forwards of the target model, the prefill included; plain decoding takes one per token of the longest row.
     tokens : int
         Tokens emitted.
     drafted, accepted : int
@@ -45,7 +45,7 @@ class Stats:
 
     @property
     def tokens_per_forward(self) -> float:
-        """Emitted tokens per forward of the target model; plain decoding has 1, nothing yet has 0."""
+        """Emitted tokens of all rows per forward; plain decoding has one per row, nothing yet has 0."""
         return self.tokens / self.forwards if self.forwards else 0.0
 
     @property
@@ -73,13 +73,14 @@ class Stats:
         self.tokens += 1
         self.token_sources.append(source)
 
-    def count(self, draft: Draft, accepted: Accepted) -> None:
-        """Add one verified step."""
+    def count(self, drafts: list[Draft], accepted: list[Accepted]) -> None:
+        """Add one verified step: a draft and what became of it for each row of the batch."""
         self.forwards += 1
-        self.drafted += len(draft)
-        self.accepted += len(accepted.path)
-        self.drafted_by_source.update(draft.sources)
-        self.accepted_by_source.update(draft.sources[node] for node in accepted.path)
+        for draft, one in zip(drafts, accepted, strict=True):
+            self.drafted += len(draft)
+            self.accepted += len(one.path)
+            self.drafted_by_source.update(draft.sources)
+            self.accepted_by_source.update(draft.sources[node] for node in one.path)
 
     def summary(self) -> str:
         """Return one line for people: tokens, forwards, tokens per forward, acceptance, time by part."""

@@ -14,9 +14,9 @@ def test_nothing_yet_is_no_division_by_zero() -> None:
 
 def test_steps_add_up() -> None:
     stats = Stats()
-    stats.count(Draft.empty(), Accepted([5]))
-    stats.count(tree({6: {7: {8: {}}}, 9: {}}), Accepted([6, 7, 1], path=[0, 1]))
-    stats.count(Draft.chain([1, 2], source="output"), Accepted([1, 2], path=[0, 1], finished=True))
+    stats.count([Draft.empty()], [Accepted([5])])
+    stats.count([tree({6: {7: {8: {}}}, 9: {}})], [Accepted([6, 7, 1], path=[0, 1])])
+    stats.count([Draft.chain([1, 2], source="output")], [Accepted([1, 2], path=[0, 1], finished=True)])
     assert (stats.forwards, stats.drafted, stats.accepted) == (3, 6, 4)
     assert stats.drafted_by_source == {"place 0": 1, "place 1": 1, "place 2": 1, "place 3": 1, "output": 2}
     assert stats.accepted_by_source == {"place 0": 1, "place 1": 1, "output": 2}
@@ -29,7 +29,7 @@ def test_every_emitted_token_has_a_source() -> None:
     stats.emit("prompt")
     assert stats.tokens == 2
     assert stats.token_sources == ["model", "prompt"]
-    stats.count(Draft.empty(), Accepted([3]))
+    stats.count([Draft.empty()], [Accepted([3])])
     assert stats.tokens_per_forward == 2
 
 

@@ -1,4 +1,4 @@
-"""Can one forward of this model verify a tree? Found out by trying, not by a list of names."""
+"""Can one forward of this model verify a tree, or ragged rows? Found out by trying, not by a list of names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from ..tree import Draft
 from ..verify.sequence import Sequence
 from . import names
 from .forward import Target
+from .ragged import RaggedTarget
 
-__all__ = ["takes_trees"]
+__all__ = ["takes_ragged_batches", "takes_trees"]
 
+_REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 _Mask = torch.dtype | None
 _known: weakref.WeakKeyDictionary[Any, dict[tuple[str, torch.dtype], _Mask]] = weakref.WeakKeyDictionary()
+_ragged: weakref.WeakKeyDictionary[Any, dict[tuple[str, torch.dtype], bool]] = weakref.WeakKeyDictionary()
 
 
 def takes_trees(model: Any, cache: Any) -> _Mask:
@@ -38,12 +41,50 @@ def takes_trees(model: Any, cache: Any) -> _Mask:
     return answers[key]
 
 
+def takes_ragged_batches(model: Any) -> bool:
+    """Tell whether rows of a batch may go on by different numbers of tokens, with dead slots between.
+
+    They may if the logits are those that each row gives alone. Costs four forwards over at most eight tokens, once per
+    model, attention implementation and dtype. Biases by slot, recurrent layers and evicting caches fail.
+    """
+    answers = _ragged.setdefault(model, {})
+    key = (str(model.config.get_text_config()._attn_implementation), model.dtype)
+    if key not in answers:
+        try:
+            with torch.no_grad():
+                answers[key] = not model.training and _ragged_logits_agree(model)
+        except _REFUSALS:
+            answers[key] = False
+    return answers[key]
+
+
+def _ragged_logits_agree(model: Any) -> bool:
+    """Compare two rows, one of which accepts a draft of two tokens and the other nothing, with each alone."""
+    size = model.get_input_embeddings().weight.shape[0]
+    first = ((torch.arange(6, device=model.device) + size // 2) % size).tolist()
+    second = [first[1], first[4], first[2], first[0]]
+    alone = [model(input_ids=torch.tensor([row], device=model.device)).logits[0, -1].float() for row in (first, second)]
+    kwargs: dict[str, Any] = {
+        names.cache_name(model): DynamicCache(config=model.config.get_text_config()),
+        "use_cache": True,
+    }
+    if names.takes_positions(model):
+        kwargs["position_ids"] = torch.arange(2, device=model.device).expand(2, -1)
+    target = RaggedTarget(model, model.generation_config, kwargs)
+    target.prefill(torch.tensor([first[:2], second[:2]], device=model.device))
+    target.forward([first[2], second[2]], [Draft.chain(first[3:5]), Draft.chain(first[:1])])
+    target.keep([[0, 1], []])
+    found = target.forward([first[5], second[3]], [Draft.empty(), Draft.empty()])
+    allowed = (1e-4 if model.dtype.itemsize >= 4 else 5e-2) * max(float(logits.abs().max()) for logits in alone)
+    return all(float((one[0] - other).abs().max()) <= allowed for one, other in zip(found, alone, strict=True))
+
+
 def _try(model: Any) -> _Mask:
     """Run the comparison; a model that refuses the mask with an error takes no trees."""
     try:
         mask = names.mask_dtype(model)
         return mask if mask is not None and _logits_agree(model, mask) else None
-    except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError):
+    except _REFUSALS:
         return None
 
 

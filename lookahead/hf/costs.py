@@ -28,8 +28,8 @@ def folder() -> Path:
     return Path(os.environ.get("LOOKAHEAD_CACHE") or Path.home() / ".cache" / "lookahead") / "costs"
 
 
-def key_of(model: Any) -> str:
-    """Return the name of a model's shape on its device, as used for a file: nothing of its content is in it."""
+def key_of(model: Any, rows: int = 1) -> str:
+    """Return the name of a model's and a batch's shape on a device, as used for a file: no content is in it."""
     device = model.device
     named = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     config = model.config.get_text_config()
@@ -44,7 +44,7 @@ def key_of(model: Any) -> str:
         attention,
         sorted(shape.items()),
     ]
-    return sha256(repr(parts).encode()).hexdigest()[:24]
+    return sha256(repr(parts).encode()).hexdigest()[:24] + (f"-{rows}" if rows > 1 else "")
 
 
 def known(key: str, model: Any) -> MeasuredCost:

@@ -76,10 +76,10 @@ class Target:
     def _branch(self, kwargs: dict[str, Any], draft: Draft, kind: torch.dtype) -> None:
         """Replace the chain's mask and positions by the tree's."""
         positions, rows = kwargs["position_ids"], len(draft) + 1
-        offsets = position_offsets(draft).to(positions.device)
+        offsets = position_offsets([draft]).to(positions.device)
         base = positions[..., -rows : positions.shape[-1] - rows + 1]
         kwargs["position_ids"] = torch.cat([positions[..., :-rows], base + offsets], dim=-1)
         past = self.cache.get_seq_length()
         mask = self._kwargs.get("attention_mask")
-        seen = torch.ones(past, dtype=torch.bool, device=positions.device) if mask is None else mask[0, :past].bool()
-        kwargs["attention_mask"] = tree_mask(draft, seen, kind)
+        seen = torch.ones(1, past, dtype=torch.bool, device=positions.device) if mask is None else mask[:, :past].bool()
+        kwargs["attention_mask"] = tree_mask([draft], seen, kind)

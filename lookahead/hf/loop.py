@@ -19,13 +19,14 @@ from ..draft.recycling import Successors
 from ..options import Options
 from ..stats import MODEL, Stats
 from ..tree import Accepted, Draft
-from ..verify.sequence import Sequence
+from ..verify.sequence import Sequence, unpadded
 from ..verify.walk import Record, Verifier
 from . import costs, names
+from .batch import BatchGeneration
 from .branching import takes_trees
 from .forward import Target
 from .recording import Recording
-from .refusals import refuse_unsupported
+from .refusals import refuse_in_batches, refuse_unsupported
 
 __all__ = ["Lookahead"]
 
@@ -82,22 +83,30 @@ class Lookahead:
 
         Returns
         -------
-        int64 [1, length] or GenerateDecoderOnlyOutput
+        int64 [rows, length] or GenerateDecoderOnlyOutput
             As `generate` returns them; the latter carries the call's `Stats` as ``stats``.
 
         Raises
         ------
         ValueError
-            Before any work, for what is not supported (batches, beams, other caches, recurrent models).
+            Before any work, for what is not supported (beams, other caches, recurrent models).
         """
         cache = model_kwargs.get(names.cache_name(model))
         refuse_unsupported(model, input_ids, generation_config, synced_gpus, cache)
-        key = costs.key_of(model)
-        drafter = self._drafter(model, key)
-        expected = drafter.ids(self.prediction if prediction is None else prediction)
-        stats = self.stats = Stats()
-        generation = _Generation(drafter, stats, model, input_ids, generation_config, model_kwargs)
-        generation.listen(logits_processor, stopping_criteria, streamer)
+        rows, stats = len(input_ids), Stats()
+        if rows > 1:
+            refuse_in_batches(model, generation_config, logits_processor, stopping_criteria, streamer, cache)
+        key = costs.key_of(model, rows)
+        drafters = [self._drafter(model, key, rows) for _ in range(rows)]
+        expected = drafters[0].ids(self.prediction if prediction is None else prediction)
+        self.stats = stats
+        generation: _Generation | BatchGeneration
+        if rows == 1:
+            generation = _Generation(drafters[0], stats, model, input_ids, generation_config, model_kwargs)
+            generation.listen(logits_processor, stopping_criteria, streamer)
+        else:
+            generation = BatchGeneration(drafters, stats, model, input_ids, generation_config, model_kwargs)
+            generation.listen(logits_processor, stopping_criteria)
         with torch.no_grad():
             generation.run(expected)
         costs.save(key)
@@ -105,15 +114,15 @@ class Lookahead:
             streamer.end()
         return generation.result()
 
-    def _drafter(self, model: Any, key: str) -> Drafter:
-        """Return a drafter for one call, which shares what earlier calls learnt."""
+    def _drafter(self, model: Any, key: str, rows: int) -> Drafter:
+        """Return a drafter for one row of a call, which shares what earlier calls learnt."""
         drafter = Drafter(self.tokenizer, **asdict(self.options))
         drafter.calibration = self._calibration
         if key not in self._policies:
-            is_measured = isinstance(drafter.policy.cost, MeasuredCost)
-            self._policies[key] = Policy(costs.known(key, model)) if is_measured else drafter.policy
+            cost = drafter.policy.cost
+            self._policies[key] = Policy(costs.known(key, model) if isinstance(cost, MeasuredCost) else cost, rows)
         drafter.policy = self._policies[key]
-        drafter.successors = self._successors.setdefault(key, Successors())
+        drafter.successors = self._successors.setdefault(costs.key_of(model), Successors())
         return drafter
 
     def generate(
@@ -168,7 +177,7 @@ class _Generation:
         self._stats = stats
         self._model = model
         self._config = config
-        self._prompt = _unpadded(input_ids, model_kwargs.get("attention_mask"))
+        self._prompt = unpadded(input_ids, model_kwargs.get("attention_mask"))
         self._sequence = Sequence(input_ids)
         self._target = Target(model, config, model_kwargs)
         returns = config.return_dict_in_generate
@@ -223,7 +232,7 @@ class _Generation:
         self._stats.draft_seconds += drafted - forwarded
         self._stats.verify_seconds += time.perf_counter() - started - (drafted - forwarded)
         self._drafter.accept(accepted)
-        self._stats.count(Draft.empty(), accepted)
+        self._stats.count([Draft.empty()], [accepted])
         return accepted
 
     def _step(self) -> Accepted:
@@ -235,7 +244,7 @@ class _Generation:
         verified = time.perf_counter()
         self._drafter.accept(replace(accepted, seconds=verified - drafted))
         learnt = time.perf_counter()
-        self._stats.count(draft, accepted)
+        self._stats.count([draft], [accepted])
         self._stats.draft_seconds += drafted - started + learnt - verified
         self._stats.verify_seconds += verified - drafted
         return accepted
@@ -278,11 +287,3 @@ class _Generation:
         output: Any = GenerateDecoderOnlyOutput(**returned)
         output.stats = self._stats
         return output
-
-
-def _unpadded(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
-    """Return the prompt's ids without padding, int64 [length] on the host."""
-    ids = input_ids[0]
-    if attention_mask is not None and attention_mask.shape == input_ids.shape:
-        ids = ids[attention_mask[0].bool()]
-    return ids.cpu()

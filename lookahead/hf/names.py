@@ -11,10 +11,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from transformers import DynamicCache, masking_utils
+from transformers import DynamicCache, GenerationMixin, masking_utils
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.generation import logits_process
 from transformers.generation.configuration_utils import GenerationMode
-from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria, StoppingCriteriaList
+from transformers.generation.stopping_criteria import (
+    EosTokenCriteria,
+    MaxLengthCriteria,
+    MaxTimeCriteria,
+    StoppingCriteriaList,
+    StopStringCriteria,
+)
 
 __all__ = [
     "PLAIN_MODES",
@@ -23,16 +30,51 @@ __all__ = [
     "crop",
     "decoding",
     "deactivate_past_recording",
+    "has_end",
     "has_unsynced_peers",
+    "is_callers",
     "is_croppable",
     "is_plain_layer",
+    "is_row_wise",
     "mask_dtype",
+    "pad_token",
     "plain_stops",
     "prefill",
     "prepare_inputs",
+    "sees_a_batch",
+    "takes_positions",
     "update_kwargs",
     "windows",
 ]
+
+_ROW_WISE = {  # what these return for a row follows from its ids and scores alone
+    getattr(logits_process, name, None)
+    for name in (
+        "EpsilonLogitsWarper",
+        "EtaLogitsWarper",
+        "ExponentialDecayLengthPenalty",
+        "ForcedBOSTokenLogitsProcessor",
+        "ForcedEOSTokenLogitsProcessor",
+        "InfNanRemoveLogitsProcessor",
+        "LogitNormalization",
+        "MinLengthLogitsProcessor",
+        "MinNewTokensLengthLogitsProcessor",
+        "MinPLogitsWarper",
+        "NoBadWordsLogitsProcessor",
+        "NoRepeatNGramLogitsProcessor",
+        "SequenceBiasLogitsProcessor",
+        "SuppressTokensAtBeginLogitsProcessor",
+        "SuppressTokensLogitsProcessor",
+        "TemperatureLogitsWarper",
+        "TopHLogitsWarper",
+        "TopKLogitsWarper",
+        "TopPLogitsWarper",
+        "TypicalLogitsWarper",
+        "WatermarkLogitsProcessor",
+    )
+} | {EosTokenCriteria, MaxLengthCriteria, MaxTimeCriteria, StopStringCriteria}
+_MARKS_CACHES = "_is_user_defined" in inspect.getsource(GenerationMixin)
+_SEE_A_BATCH = (logits_process.PrefixConstrainedLogitsProcessor, logits_process.RepetitionPenaltyLogitsProcessor)
 
 PLAIN_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE)
 
@@ -149,3 +191,35 @@ def has_unsynced_peers(model: Any) -> bool:
         return False
     shards: Any = is_deepspeed_zero3_enabled
     return bool(shards() or is_fsdp_managed_module(model))
+
+
+def is_row_wise(one: Any) -> bool:
+    """Tell whether a processor or criterion may be asked for one row of a batch alone."""
+    return type(one) in _ROW_WISE or getattr(one, "row_wise", False) is True
+
+
+def sees_a_batch(one: Any) -> bool:
+    """Tell whether a processor without state knows a row by its number in the batch."""
+    return type(one) in _SEE_A_BATCH
+
+
+def has_end(criteria: Any) -> bool:
+    """Tell whether rows that have ended are filled up with padding, as `generate` decides."""
+    return any(hasattr(criterion, "eos_token_id") for criterion in criteria)
+
+
+def is_callers(cache: Any) -> bool:
+    """Tell whether the caller may go on with a cache; where the release does not say, it may be."""
+    return bool(getattr(cache, "_is_user_defined", not _MARKS_CACHES))
+
+
+def pad_token(generation_config: Any) -> int:
+    """Return the token that fills up rows that have ended."""
+    resolved = getattr(generation_config, "_pad_token_tensor", None)
+    token = generation_config.pad_token_id if resolved is None else int(resolved)
+    return 0 if token is None else token
+
+
+def takes_positions(model: Any) -> bool:
+    """Tell whether the model is told where its tokens stand."""
+    return "position_ids" in inspect.signature(model.forward).parameters

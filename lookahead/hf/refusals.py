@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from . import names
+from .branching import takes_ragged_batches
 
-__all__ = ["refuse_unsupported"]
+__all__ = ["refuse_in_batches", "refuse_unsupported"]
 
 
 def refuse_unsupported(
@@ -16,7 +17,6 @@ def refuse_unsupported(
 ) -> None:
     """Raise ValueError, naming what was given, what is allowed and what to do, where the loop would not be exact."""
     _refuse_modes(generation_config)
-    _refuse_shapes(input_ids, generation_config)
     _refuse_models(model)
     _refuse_caches(generation_config, cache)
     if synced_gpus or names.has_unsynced_peers(model):
@@ -36,19 +36,6 @@ def _refuse_modes(generation_config: Any) -> None:
         )
     if getattr(generation_config, "token_healing", False):
         raise ValueError("token_healing is not supported by Lookahead; call model.heal_tokens on the prompt before")
-
-
-def _refuse_shapes(input_ids: torch.Tensor, generation_config: Any) -> None:
-    """Refuse more than one sequence."""
-    returned = generation_config.num_return_sequences or 1  # None in a config that `generate` has not completed
-    if returned > 1:
-        raise ValueError(
-            f"num_return_sequences={returned} is not supported by Lookahead, allowed is 1; call generate repeatedly"
-        )
-    if input_ids.shape[0] != 1:
-        raise ValueError(
-            f"a batch of {input_ids.shape[0]} is not supported by Lookahead, allowed is 1; loop over the rows"
-        )
 
 
 def _refuse_models(model: Any) -> None:
@@ -73,4 +60,34 @@ def _refuse_caches(generation_config: Any, cache: Any) -> None:
         raise ValueError(
             f"Lookahead cannot roll back a {type(cache).__name__} ({kinds or 'no layers'}); allowed is a DynamicCache "
             "on the model's device: leave cache_implementation unset"
+        )
+
+
+def refuse_in_batches(
+    model: Any, generation_config: Any, processors: Any, criteria: Any, streamer: Any, cache: Any
+) -> None:
+    """Raise ValueError for what is exact for one row only; rows of a batch go on by different numbers of tokens."""
+    instead = "loop over the rows, or leave out custom_generate"
+    wanted = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+    asked = [name for name in wanted if getattr(generation_config, name)]
+    if generation_config.return_dict_in_generate and asked:
+        raise ValueError(f"{asked[0]}=True is not supported by Lookahead for a batch; {instead}")
+    if streamer is not None:
+        raise ValueError(f"a streamer is not supported by Lookahead for a batch; {instead}")
+    for one in [*processors, *criteria]:
+        if not names.is_row_wise(one) and not names.sees_a_batch(one):
+            raise ValueError(
+                f"{type(one).__name__} may keep a state for each row, which Lookahead cannot give it in a batch, where "
+                "rows go on by different numbers of tokens; if what it returns for a row follows from that row's ids "
+                f"and scores alone, set row_wise = True on it; else {instead}"
+            )
+    if names.plain_stops(criteria, generation_config) is None and not names.has_end(criteria):
+        raise ValueError(
+            "other stopping criteria than a length limit need an eos_token_id in a batch: without one plain decoding "
+            f"goes on in rows that have ended; set eos_token_id, or {instead}"
+        )
+    if not all(names.is_plain_layer(layer) for layer in cache.layers) or not takes_ragged_batches(model):
+        raise ValueError(
+            f"{type(model).__name__} does not keep rows of a batch apart that go on by different numbers of tokens "
+            f"(sliding windows, positions by slot); {instead}"
         )

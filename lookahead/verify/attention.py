@@ -1,4 +1,4 @@
-"""What each token of a draft tree may attend to, and where it stands in the text."""
+"""What each token of draft trees may attend to, and where it stands in the text."""
 
 from __future__ import annotations
 
@@ -9,38 +9,43 @@ from ..tree import Draft
 __all__ = ["position_offsets", "tree_mask"]
 
 
-def tree_mask(draft: Draft, past: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Return the attention mask for one forward over the last known token and a whole draft tree.
+def tree_mask(drafts: list[Draft], past: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return the attention mask for one forward over the last known tokens and whole draft trees.
 
-    Every row sees the past, the last known token and its own ancestors (SpecInfer, arXiv 2305.09781, section 4).
+    Every token sees the past, the last known token and its own ancestors (SpecInfer, arXiv 2305.09781, section 4).
 
     Parameters
     ----------
-    draft : Draft
-        n proposed tokens.
-    past : bool [p]
+    drafts : list of Draft
+        One for each row of the batch; the longest has n tokens.
+    past : bool [rows, p]
         Which cached positions may be seen (False for padding), on the device that the mask shall be on.
     dtype : torch.dtype
         ``torch.bool`` gives True where attention is allowed; a float type gives 0 there and its minimum elsewhere.
 
     Returns
     -------
-    Tensor [1, 1, n + 1, p + n + 1]
-        Row 0 is the last known token, row i + 1 is node i.
+    Tensor [rows, 1, n + 1, p + n + 1]
+        Token 0 is the last known one, token i + 1 is node i; what fills up a shorter draft sees the past and itself.
     """
-    rows, width = len(draft) + 1, len(past)
-    tree = torch.ones(rows, rows, dtype=torch.bool)
-    tree[0, 1:] = False
-    tree[1:, 1:] = torch.from_numpy(draft.ancestors)
-    seen = torch.empty(1, 1, rows, width + rows, dtype=torch.bool, device=past.device)
-    seen[..., :width] = past
-    seen[..., width:] = tree.to(past.device)
+    count, width = max(len(draft) for draft in drafts) + 1, past.shape[1]
+    trees = torch.eye(count, dtype=torch.bool).repeat(len(drafts), 1, 1)
+    for tree, draft in zip(trees, drafts, strict=True):
+        size = len(draft) + 1
+        tree[1:size, 0] = True
+        tree[1:size, 1:size] = torch.from_numpy(draft.ancestors)
+    seen = torch.empty(len(drafts), 1, count, width + count, dtype=torch.bool, device=past.device)
+    seen[..., :width] = past[:, None, None]
+    seen[:, 0, :, width:] = trees.to(past.device)
     if dtype == torch.bool:
         return seen
     hidden = torch.full((), torch.finfo(dtype).min, dtype=dtype, device=past.device)
     return torch.where(seen, torch.zeros((), dtype=dtype, device=past.device), hidden)
 
 
-def position_offsets(draft: Draft) -> torch.Tensor:
-    """Return each row's distance from the last known token, int64 [n + 1]: 0, then the depth of every node."""
-    return torch.cat([torch.zeros(1, dtype=torch.long), torch.from_numpy(draft.depths).long()])
+def position_offsets(drafts: list[Draft]) -> torch.Tensor:
+    """Return each token's distance from the last known one, int64 [rows, n + 1]: 0, then the depth of every node."""
+    offsets = torch.zeros(len(drafts), max(len(draft) for draft in drafts) + 1, dtype=torch.long)
+    for row, draft in zip(offsets, drafts, strict=True):
+        row[1 : len(draft) + 1] = torch.from_numpy(draft.depths)
+    return offsets

@@ -6,7 +6,7 @@ import torch
 
 from ..tree import Draft
 
-__all__ = ["Sequence"]
+__all__ = ["Sequence", "unpadded"]
 
 
 class Sequence:
@@ -54,3 +54,11 @@ class Sequence:
             grown[:, : self._written] = self._buffer[:, : self._written]
             self._buffer = grown
         self._buffer[0, self._written : end] = torch.tensor(tokens, dtype=self._buffer.dtype)
+
+
+def unpadded(input_ids: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+    """Return a prompt's ids, of int64 [1, length], without padding: int64 [tokens] on the host."""
+    ids = input_ids[0]
+    if attention_mask is not None and attention_mask.shape == input_ids.shape:
+        ids = ids[attention_mask[0].bool()]
+    return ids.cpu()

@@ -156,8 +156,17 @@ def test_grow(
     tables = (*tables[:2], evidence(seed), successors(recycled))
     expected = twins.grow(stream, places, tables, budget, width, least, vocabulary)
     found = grown(stream, places, tables, budget, width, least, vocabulary)
-    assert [row[:2] + row[3:] for row in found] == [row[:2] + row[3:] for row in expected]
     assert [row[2] for row in found] == pytest.approx([row[2] for row in expected], rel=1e-6)
+    least = found[-1][2] * (1 + 1e-6) if found and len(found) == budget else 0.0  # where it ends, rounding may decide
+    assert paths(found, least) == paths(expected, least)
+
+
+def paths(nodes: list[Any], least: float) -> dict[tuple[int, ...], tuple[int, int]]:
+    """Give what was copied at the end of each path; in which order equally likely ones come is rounding's matter."""
+    tokens: list[tuple[int, ...]] = []
+    for token, parent, *_ in nodes:
+        tokens.append((*(tokens[parent] if parent >= 0 else ()), token))
+    return {path: node[3:] for path, node in zip(tokens, nodes, strict=True) if node[2] > least}
 
 
 def test_a_copy_that_meets_the_end_of_the_text_repeats_itself() -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from transformers import DynamicCache, GenerationConfig, StaticCache
+from transformers import DynamicCache, GenerationConfig, LogitsProcessor, StaticCache
+from transformers.generation.streamers import BaseStreamer
 
 from lookahead import Lookahead
 from lookahead.hf import names
 from lookahead.hf.refusals import refuse_unsupported
-from tests.models import VOCABULARY, prompt, tiny
+from tests.models import KINDS, VOCABULARY, prompt, tiny
 
 IDS = prompt(20)
 
@@ -50,15 +51,36 @@ def test_the_hook_counts() -> None:
         tiny().generate(IDS, max_new_tokens=5)
 
 
-@pytest.mark.parametrize("do_sample", [False, True])
-def test_a_batch(do_sample: bool) -> None:
-    message = "a batch of 3 is not supported by Lookahead, allowed is 1; loop over the rows"
-    refused(tiny(), message, IDS.repeat(3, 1), do_sample=do_sample)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"output_scores": True, "return_dict_in_generate": True},
+            "output_scores=True is not supported .* for a batch",
+        ),
+        ({"guidance_scale": 1.5}, "UnbatchedClassifierFreeGuidanceLogitsProcessor may keep a state for each row"),
+        ({"logits_processor": [LogitsProcessor()]}, "LogitsProcessor may keep a state .* set row_wise = True on it"),
+        ({"max_time": 10.0}, "need an eos_token_id in a batch"),
+    ],
+    ids=str,
+)
+def test_a_batch_where_rows_would_differ_from_vanilla(settings: dict[str, Any], message: str) -> None:
+    refused(tiny(), message, IDS.repeat(3, 1), **settings)
 
 
-def test_several_return_sequences() -> None:
-    message = "num_return_sequences=2 is not supported by Lookahead, allowed is 1; call generate repeatedly"
-    refused(tiny(), message, do_sample=True, num_return_sequences=2)
+def test_a_streamer_for_a_batch() -> None:
+    class Silent(BaseStreamer):
+        def put(self, value: torch.Tensor) -> None: ...
+
+        def end(self) -> None: ...
+
+    with no_forward(tiny()), pytest.raises(ValueError, match="a streamer is not supported by Lookahead for a batch"):
+        Lookahead().generate(tiny(), IDS.repeat(2, 1), max_new_tokens=5, streamer=Silent())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("mistral", "gemma3")])
+def test_a_batch_with_sliding_windows(kind: str) -> None:
+    refused(tiny(kind), "does not keep rows of a batch apart", IDS.repeat(2, 1))
 
 
 @pytest.mark.parametrize(

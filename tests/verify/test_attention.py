@@ -15,20 +15,23 @@ from tests.trees import drafts, path_to, tree
 DTYPES = st.sampled_from([torch.bool, torch.float32, torch.float64, torch.bfloat16])
 
 
-@given(drafts(), st.lists(st.booleans(), max_size=6), DTYPES)
-def test_the_mask_is_the_one_of_an_obvious_loop(draft: Draft, past: list[bool], dtype: torch.dtype) -> None:
-    rows, width = len(draft) + 1, len(past)
-    mask = tree_mask(draft, torch.tensor(past, dtype=torch.bool), dtype)
-    assert mask.shape == (1, 1, rows, width + rows)
+@given(st.lists(drafts(), min_size=1, max_size=3), st.integers(0, 6), st.integers(0, 2**16), DTYPES)
+def test_the_mask_is_the_one_of_an_obvious_loop(trees: list[Draft], width: int, seed: int, dtype: torch.dtype) -> None:
+    past = torch.rand(len(trees), width, generator=torch.Generator().manual_seed(seed)) < 0.5
+    mask, count = tree_mask(trees, past, dtype), max(len(draft) for draft in trees) + 1
+    assert mask.shape == (len(trees), 1, count, width + count)
     assert mask.dtype == dtype
-    for row in range(rows):
-        ancestors = {0, *(node + 1 for node in (path_to(draft, row - 1) if row else []))}
-        expected = [*past, *(other in ancestors for other in range(rows))]
-        if dtype == torch.bool:
-            assert mask[0, 0, row].tolist() == expected
-        else:
-            hidden = torch.finfo(dtype).min
-            assert mask[0, 0, row].tolist() == [0.0 if seen else hidden for seen in expected]
+    for row, draft in enumerate(trees):
+        for token in range(count):
+            seen = {token}  # what fills up sees itself
+            if 0 < token <= len(draft):
+                seen = {0, *(node + 1 for node in path_to(draft, token - 1))}
+            expected = [*past[row].tolist(), *(other in seen for other in range(count))]
+            if dtype == torch.bool:
+                assert mask[row, 0, token].tolist() == expected
+            else:
+                hidden = torch.finfo(dtype).min
+                assert mask[row, 0, token].tolist() == [0.0 if one else hidden for one in expected]
 
 
 @given(drafts(), st.integers(0, 5))
@@ -36,14 +39,16 @@ def test_a_chain_and_no_draft_have_the_causal_mask(draft: Draft, past: int) -> N
     for chain in (Draft.empty(), Draft.chain(draft.tokens)):
         rows = len(chain) + 1
         causal = torch.ones(rows, past + rows, dtype=torch.bool).tril(past)
-        assert torch.equal(tree_mask(chain, torch.ones(past, dtype=torch.bool), torch.bool)[0, 0], causal)
+        assert torch.equal(tree_mask([chain], torch.ones(1, past, dtype=torch.bool), torch.bool)[0, 0], causal)
 
 
-@given(drafts())
-def test_offsets_are_0_for_the_last_known_token_then_the_depths(draft: Draft) -> None:
-    offsets = position_offsets(draft)
+@given(st.lists(drafts(), min_size=1, max_size=3))
+def test_offsets_are_0_for_the_last_known_token_then_the_depths(trees: list[Draft]) -> None:
+    offsets, count = position_offsets(trees), max(len(draft) for draft in trees)
     assert offsets.dtype == torch.int64
-    assert offsets.tolist() == [0, *(len(path_to(draft, node)) for node in range(len(draft)))]
+    for draft, row in zip(trees, offsets.tolist(), strict=True):
+        depths = [len(path_to(draft, node)) for node in range(len(draft))]
+        assert row == [0, *depths, *[0] * (count - len(draft))]
 
 
 def whole_tree(model: Any, known: torch.Tensor, draft: Draft) -> torch.Tensor:
@@ -52,8 +57,8 @@ def whole_tree(model: Any, known: torch.Tensor, draft: Draft) -> torch.Tensor:
     past = known.shape[1] - 1
     rows = ids.shape[1]
     mask = torch.ones(rows, rows, dtype=torch.bool).tril()
-    mask[past:] = tree_mask(draft, torch.ones(past, dtype=torch.bool), torch.bool)[0, 0]
-    positions = torch.cat([torch.arange(past), past + position_offsets(draft)])[None]
+    mask[past:] = tree_mask([draft], torch.ones(1, past, dtype=torch.bool), torch.bool)[0, 0]
+    positions = torch.cat([torch.arange(past), past + position_offsets([draft])[0]])[None]
     if model.config._attn_implementation == "eager":
         mask = torch.where(mask, 0.0, -1e30).to(model.dtype)
     with torch.no_grad():
@@ -61,9 +66,9 @@ def whole_tree(model: Any, known: torch.Tensor, draft: Draft) -> torch.Tensor:
 
 
 # A float64 model is exact to rounding where it keeps to float64. Eager attention does not: its softmax computes in
-# float32 whatever the model's type, and one rounding there shows with 1e-7 of the logits.
+# float32 whatever the model's type, and one rounding there shows with 1e-7 to 1e-6 of the logits.
 @pytest.mark.parametrize(
-    ("kind", "attention", "bound"), [("llama", "sdpa", 1e-14), ("gpt2", "sdpa", 1e-14), ("llama", "eager", 1e-6)]
+    ("kind", "attention", "bound"), [("llama", "sdpa", 1e-14), ("gpt2", "sdpa", 1e-14), ("llama", "eager", 1e-5)]
 )
 @settings(max_examples=25)
 @given(drafts(), st.integers(0, 3))

@@ -1,0 +1,181 @@
+"""The decoding loop for several rows, each of which goes on as far as its own draft was right."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from transformers.generation.utils import GenerateDecoderOnlyOutput
+
+from ..draft.batch import Batch
+from ..draft.drafter import Drafter
+from ..stats import MODEL, Stats
+from ..tree import Accepted, Draft
+from ..verify.sequence import Sequence, unpadded
+from ..verify.walk import Verifier
+from . import names
+from .branching import takes_trees
+from .ragged import RaggedTarget
+
+__all__ = ["BatchGeneration"]
+
+
+class BatchGeneration:
+    """One call for several rows, from prompts to result.
+
+    Parameters
+    ----------
+    drafters : list of Drafter
+        One for each row, all with the same policy.
+    stats : Stats
+        Counts for all rows together.
+    model, input_ids, config, model_kwargs
+        As `generate` passes them; the ids are int64 [rows, length].
+    """
+
+    def __init__(
+        self,
+        drafters: list[Drafter],
+        stats: Stats,
+        model: Any,
+        input_ids: torch.Tensor,
+        config: Any,
+        model_kwargs: dict[str, Any],
+    ) -> None:
+        self._drafters, self._stats = drafters, stats
+        self._model, self._config, self._ids = model, config, input_ids
+        self._mask = model_kwargs.get("attention_mask")
+        self._target = RaggedTarget(model, config, model_kwargs)
+        self._keeps_rows = config.return_dict_in_generate or names.is_callers(self._target.cache)
+        self._sequences = [Sequence(row[None]) for row in input_ids]
+        self._rows = list(range(len(input_ids)))  # which rows the target still has
+        self._done = [False] * len(input_ids)
+        self._last = [0] * len(input_ids)
+
+    def listen(self, processors: Any, criteria: Any) -> None:
+        """Connect the caller's processors and stopping criteria."""
+        count, stops = len(self._sequences), names.plain_stops(criteria, self._config)
+        self._verifiers = [
+            Verifier(
+                sequence=sequence,
+                processors=_processors_of_row(processors, row, count) if len(processors) else None,
+                criteria=criteria if stops is None else None,
+                do_sample=self._config.do_sample,
+                end_tokens=stops[0] if stops else frozenset(),
+                max_length=stops[1] if stops else self._config.max_length,
+                on_token=self._on_token,
+            )
+            for row, sequence in enumerate(self._sequences)
+        ]
+
+    def run(self, prediction: list[int]) -> None:
+        """Decode until the last row has ended."""
+        started = time.perf_counter()
+        try:
+            self._prefill(prediction)
+            with names.decoding(self._model):
+                while not all(self._done):
+                    self._step()
+        finally:
+            if self._keeps_rows:
+                self._target.compact(self._target.beginnings)  # as plain decoding leaves it
+            self._stats.total_seconds = time.perf_counter() - started
+
+    def _prefill(self, prediction: list[int]) -> None:
+        """Run the prompts and emit the first token of each row."""
+        started = time.perf_counter()
+        logits = self._target.prefill(self._ids)
+        forwarded = time.perf_counter()
+        tree = self._drafters[0].tree
+        self._target.tree_mask = takes_trees(self._model, self._target.cache) if tree else None
+        for row, drafter in enumerate(self._drafters):
+            mask = None if self._mask is None else self._mask[row : row + 1]
+            drafter.begin(unpadded(self._ids[row : row + 1], mask), prediction)
+            drafter.vocabulary = logits.shape[-1]
+            drafter.tree = self._target.tree_mask is not None
+        drafted = time.perf_counter()
+        drafts = [Draft.empty() for _ in self._rows]
+        accepted = self._walk(drafts, list(logits[:, None]))
+        walked = time.perf_counter()
+        for drafter, one in zip(self._drafters, accepted, strict=True):
+            drafter.hear(one)
+        self._batch = Batch(self._drafters)
+        self._stats.count(drafts, accepted)
+        self._stats.draft_seconds += drafted - forwarded
+        self._stats.verify_seconds += walked - started - (drafted - forwarded)
+        self._leave()
+
+    def _step(self) -> None:
+        """Go every row's draft's way: from its index to what the model makes of it."""
+        started = time.perf_counter()
+        drafts = self._batch.propose([self._room(row) for row in self._rows])
+        drafted = time.perf_counter()
+        logits = self._target.forward([self._last[row] for row in self._rows], drafts)
+        were_done = [self._done[row] for row in self._rows]
+        accepted = [Accepted([]) for _ in self._rows]
+        try:
+            accepted = self._walk(drafts, logits)
+        finally:
+            cached = [None if was else one.cached for was, one in zip(were_done, accepted, strict=True)]
+            self._target.keep(cached)
+        verified = time.perf_counter()
+        self._batch.accept(accepted, verified - drafted)
+        self._stats.count(drafts, accepted)
+        self._leave()
+        self._stats.draft_seconds += drafted - started + time.perf_counter() - verified
+        self._stats.verify_seconds += verified - drafted
+
+    def _room(self, row: int) -> int:
+        """Draft tokens that may follow in a row; none where it has ended."""
+        room: int = self._config.max_length - len(self._sequences[row]) - 1
+        return 0 if self._done[row] else max(0, room)
+
+    def _walk(self, drafts: list[Draft], logits: list[torch.Tensor]) -> list[Accepted]:
+        """Let every row that has not ended go on as far as its draft is right."""
+        accepted = []
+        for row, draft, rows in zip(self._rows, drafts, logits, strict=True):
+            one = Accepted([]) if self._done[row] else self._verifiers[row].walk(draft, rows)
+            self._done[row] = self._done[row] or one.finished
+            self._last[row] = one.tokens[-1] if one.tokens else self._last[row]
+            accepted.append(one)
+        return accepted
+
+    def _leave(self) -> None:
+        """Take rows that have ended out of the batch."""
+        going = [place for place, row in enumerate(self._rows) if not self._done[row]]
+        if going and len(going) < len(self._rows) and not self._keeps_rows:
+            self._rows = [self._rows[place] for place in going]
+            self._target.select(going)
+            self._batch.select(going)
+
+    def _on_token(self, token: int, source: str | None) -> None:
+        """Count an emitted token."""
+        self._stats.emit(source or MODEL)
+
+    def result(self) -> Any:
+        """Return what `generate` returns: shorter rows are filled up with the padding token."""
+        longest = max(len(sequence) for sequence in self._sequences)
+        ids = self._ids.new_full((len(self._sequences), longest), names.pad_token(self._config))
+        for row, sequence in zip(ids, self._sequences, strict=True):
+            row[: len(sequence)] = sequence.ids[0]
+        if not self._config.return_dict_in_generate:
+            return ids
+        output: Any = GenerateDecoderOnlyOutput(**{"sequences": ids, self._target.cache_name: self._target.cache})
+        output.stats = self._stats
+        return output
+
+
+def _processors_of_row(processors: Any, row: int, count: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Return processors for one row: where one needs to see a whole batch, it sees the row `count` times."""
+
+    def process(ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        for processor in processors:
+            if names.is_row_wise(processor):
+                scores = processor(ids, scores)
+            else:
+                scores = processor(ids.expand(count, -1), scores.repeat(count, 1))[row : row + 1]
+        return scores
+
+    return process

@@ -1,0 +1,136 @@
+"""Forwards of a batch whose rows accept different numbers of tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..tree import Draft
+from ..verify.attention import position_offsets, tree_mask
+from . import names
+
+__all__ = ["RaggedTarget"]
+
+_WASTE = 0.25  # share of dead slots from which on the cache is compacted
+
+
+class RaggedTarget:
+    """The model during one generation of several rows: its cache, and which of its slots count.
+
+    All rows take the same number of slots in every forward. What a row does not need (padding of the prompt, the rest
+    of a shorter draft, refused tokens) is a dead slot that the mask hides, so nothing is padded anew in each step; each
+    row counts its own positions. Once a quarter of the slots are dead the live ones are moved together.
+
+    `prefill` comes first, then `forward` and `keep` in turn. `tree_mask` is the type of the mask for branching drafts;
+    it has to be set before the first of them; `beginnings` are the slots at which the prompts begin.
+    """
+
+    def __init__(self, model: Any, generation_config: Any, model_kwargs: dict[str, Any]) -> None:
+        self._model = model
+        self._generation_config = generation_config
+        self._kwargs = model_kwargs
+        self._outputs: Any = None
+        self._live = torch.empty(0, 0, dtype=torch.bool)
+        self._positions: torch.Tensor | None = None
+        self._fed, self._counts = 0, list[int]()
+        self.beginnings = list[int]()
+        self.cache_name = names.cache_name(model)
+        self.tree_mask: torch.dtype | None = None
+
+    @property
+    def cache(self) -> Any:
+        """The model's cache."""
+        return self._kwargs[self.cache_name]
+
+    def prefill(self, ids: torch.Tensor) -> torch.Tensor:
+        """Run the prompts, int64 [rows, length]; return the logits behind their last tokens, [rows, vocabulary]."""
+        mask = self._kwargs.get("attention_mask")
+        self._outputs = names.prefill(self._model, ids, self._generation_config, self._kwargs)
+        self._kwargs = names.update_kwargs(self._model, self._outputs, self._kwargs, 1)
+        length = self.cache.get_seq_length()
+        everything = torch.ones(len(ids), length, dtype=torch.bool, device=ids.device)
+        self._live = everything if mask is None else mask[:, :length].bool()
+        positions = self._kwargs.get("position_ids")
+        self._positions = None if positions is None else positions[..., -1:]
+        self._kwargs |= {"attention_mask": None, "position_ids": None}  # made anew for every forward
+        self._counts = self._live.sum(dim=1).tolist()
+        self.beginnings = (self._live.cumsum(dim=1) == 0).sum(dim=1).tolist()
+        logits: torch.Tensor = self._outputs.logits[:, -1]
+        return logits
+
+    def forward(self, tokens: list[int], drafts: list[Draft]) -> list[torch.Tensor]:
+        """Run each row's last known token and draft; return the logits behind each, [n + 1, vocabulary] for a row.
+
+        Drafts stand in the cache until `keep` decides over them.
+        """
+        self._fed = max(len(draft) for draft in drafts) + 1
+        ids = torch.tensor([[token] * self._fed for token in tokens])
+        for row, draft in zip(ids, drafts, strict=True):
+            row[1 : len(draft) + 1] = torch.from_numpy(draft.tokens)
+        kwargs = names.update_kwargs(self._model, self._outputs, self._kwargs, self._fed)
+        if "logits_to_keep" in kwargs:
+            kwargs["logits_to_keep"] = self._fed
+        if self._positions is not None:
+            kwargs["position_ids"] = self._positions + position_offsets(drafts).to(self._positions.device)
+        kwargs["attention_mask"] = self._mask(drafts)
+        inputs = names.prepare_inputs(self._model, ids.to(self._live.device), self._fed, kwargs)
+        self._outputs = self._model(**inputs, return_dict=True)
+        logits = self._outputs.logits[:, -self._fed :]
+        return [rows[: len(draft) + 1] for rows, draft in zip(logits, drafts, strict=True)]
+
+    def _mask(self, drafts: list[Draft]) -> torch.Tensor:
+        """Return the mask: of every slot, int64 [rows, slots], or for branching drafts of every token and slot."""
+        if self.tree_mask is not None and not all(draft.is_chain for draft in drafts):
+            return tree_mask(drafts, self._live, self.tree_mask)
+        fed = torch.zeros(len(drafts), self._fed, dtype=torch.bool)
+        for row, draft in zip(fed, drafts, strict=True):
+            row[: len(draft) + 1] = True
+        return torch.cat([self._live, fed.to(self._live.device)], dim=1).long()
+
+    def keep(self, nodes: list[list[int] | None]) -> None:
+        """Keep of each row the last known token and these nodes of its draft; None keeps nothing of a row."""
+        kept = [[] if row is None else [0, *(node + 1 for node in row)] for row in nodes]
+        width = max(len(row) for row in kept)
+        index = torch.tensor([row + [0] * (width - len(row)) for row in kept], device=self._live.device)
+        if any(row != list(range(len(row))) for row in kept):
+            self._gather(index + self._live.shape[1], self._live.shape[1])
+        names.crop(self.cache, self._fed - width)
+        counts = torch.tensor([len(row) for row in kept], device=self._live.device)
+        live = torch.arange(width, device=self._live.device) < counts[:, None]
+        self._live = torch.cat([self._live, live], dim=1)
+        if self._positions is not None:
+            self._positions = self._positions + counts[:, None]
+        self._counts = [count + len(row) for count, row in zip(self._counts, kept, strict=True)]
+        slots, needed = self._live.shape[1], max(self._counts)
+        if slots - needed > _WASTE * slots:
+            self.compact([needed - count for count in self._counts])
+
+    def compact(self, starts: list[int]) -> None:
+        """Move each row's live slots together, in order, to begin at its entry of `starts`."""
+        width = max(start + count for start, count in zip(starts, self._counts, strict=True))
+        counts, first = torch.tensor([self._counts, starts], device=self._live.device)
+        order = torch.argsort((~self._live).byte(), dim=1, stable=True)  # the live ones first
+        places = torch.arange(width, device=self._live.device) - first[:, None]
+        live = (places >= 0) & (places < counts[:, None])
+        self._gather(order.gather(1, places.clamp(0, order.shape[1] - 1)), 0)
+        names.crop(self.cache, self._live.shape[1] - width)
+        self._live = live
+
+    def _gather(self, index: torch.Tensor, start: int) -> None:
+        """Move slots, int64 [rows, n], to where `start` is, in all layers."""
+        for layer in self.cache.layers:
+            for states in (layer.keys, layer.values):
+                chosen = index[:, None, :, None].to(states.device)
+                shape = (states.shape[0], states.shape[1], index.shape[1], states.shape[3])
+                states[:, :, start : start + index.shape[1]] = states.gather(2, chosen.expand(shape))
+
+    def select(self, rows: list[int]) -> None:
+        """Go on with some of the rows only."""
+        index = torch.tensor(rows, device=self._live.device)
+        self._live, self._counts = self._live[index], [self._counts[row] for row in rows]
+        if self._positions is not None:
+            self._positions = self._positions.index_select(-2, index)
+        self.cache.batch_select_indices(index)
+        batched = ("token_type_ids", "mm_token_type_ids")
+        self._kwargs |= {name: self._kwargs[name][index] for name in batched if self._kwargs.get(name) is not None}

@@ -1,0 +1,180 @@
+"""Several rows in one call: the same as vanilla `generate`, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import DynamicCache
+
+from lookahead import Lookahead
+from lookahead.hf.names import cache_name
+from tests.models import KINDS, VOCABULARY, prompt, tiny
+
+RAGGED = [kind for kind in KINDS if kind not in ("mistral", "gemma3")]
+
+
+def padded(lengths: list[int], seed: int = 0) -> dict[str, torch.Tensor]:
+    """Give prompts of these lengths, padded on the left, and their mask."""
+    ids = torch.zeros(len(lengths), max(lengths), dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, length in enumerate(lengths):
+        ids[row, -length:], mask[row, -length:] = prompt(length, seed=seed + row)[0], 1
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def both(model: Any, inputs: dict[str, torch.Tensor], lookahead: Lookahead, **kwargs: Any) -> tuple[Any, Any]:
+    kwargs = {"max_new_tokens": 40, **inputs, **kwargs}
+    return model.generate(**kwargs), model.generate(**kwargs, custom_generate=lookahead)
+
+
+@pytest.mark.parametrize("ends", [None, [11, 17, 23]])
+@pytest.mark.parametrize("kind", RAGGED)
+def test_every_architecture(kind: str, ends: list[int] | None) -> None:
+    lookahead, lengths = Lookahead(cost="linear:0.001"), [40] * 3 if kind == "bloom" else [40, 33, 25]
+    for seed in range(2):
+        vanilla, ours = both(tiny(kind), padded(lengths, seed), lookahead, max_new_tokens=60, eos_token_id=ends)
+        assert torch.equal(vanilla, ours)
+    assert lookahead.stats.accepted > 0 and lookahead.stats.forwards < 60
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(["llama", "gpt2", "qwen3"]),
+    st.lists(st.integers(1, 50), min_size=2, max_size=5),
+    st.integers(0, 2**16),
+    st.lists(st.integers(3, VOCABULARY - 1), max_size=8),
+    st.fixed_dictionaries(
+        {"max_new_tokens": st.integers(1, 50)},
+        optional={
+            "repetition_penalty": st.floats(0.8, 1.5),
+            "no_repeat_ngram_size": st.integers(1, 4),
+            "bad_words_ids": st.just([[7], [9, 11]]),
+            "min_new_tokens": st.integers(1, 9),
+            "suppress_tokens": st.just([5, 6]),
+            "forced_eos_token_id": st.just(2),
+            "exponential_decay_length_penalty": st.just((5, 1.2)),
+        },
+    ),
+    st.fixed_dictionaries(
+        {"cost": st.sampled_from([None, "linear:0", "linear:0.05"])},
+        optional={"tree": st.booleans(), "recycling": st.booleans(), "budget": st.integers(0, 40)},
+    ),
+)
+def test_greedy_rows_are_vanillas_rows(
+    kind: str, lengths: list[int], seed: int, ends: list[int], asked: dict[str, Any], options: dict[str, Any]
+) -> None:
+    vanilla, ours = both(tiny(kind), padded(lengths, seed), Lookahead(**options), eos_token_id=ends or None, **asked)
+    assert torch.equal(vanilla, ours)
+
+
+def test_rows_end_early_and_the_others_go_on() -> None:
+    model, inputs = tiny(), padded([40, 33, 25, 40])
+    free = model.generate(**inputs, max_new_tokens=100)[:, 40:]
+    ends = [int(free[0, 3]), int(free[2, 20])]
+    lookahead = Lookahead(cost="linear:0.001")
+    vanilla, ours = both(model, inputs, lookahead, max_new_tokens=100, eos_token_id=ends)
+    assert torch.equal(vanilla, ours)
+    assert len({int((row == 0).sum()) for row in ours[:, 40:]}) > 1
+
+
+def test_several_return_sequences() -> None:
+    torch.manual_seed(0)
+    found = tiny().generate(
+        prompt(), do_sample=True, num_return_sequences=3, max_new_tokens=20, custom_generate=Lookahead()
+    )
+    assert found.shape == (3, 60) and len({tuple(row) for row in found.tolist()}) > 1
+    vanilla, ours = both(tiny(), {"input_ids": prompt(), "attention_mask": prompt() > 0}, Lookahead(), num_beams=1)
+    assert torch.equal(vanilla, ours)
+
+
+def test_a_prefix_function_knows_its_row() -> None:
+    def allowed(row: int, ids: torch.Tensor) -> list[int]:
+        return [3 + row, 10 + int(ids[-1]) % 7, 30]
+
+    vanilla, ours = both(tiny(), padded([40, 31, 17]), Lookahead(cost="linear:0"), prefix_allowed_tokens_fn=allowed)
+    assert torch.equal(vanilla, ours)
+
+
+def test_sampling_has_the_models_distribution() -> None:
+    model, ids, rows, temperature = tiny(seed=3), prompt(), 48, 0.5
+    with torch.no_grad():
+        first = (model(ids).logits[0, -1] / temperature).softmax(-1)
+        longer = torch.cat([ids.expand(VOCABULARY, -1), torch.arange(VOCABULARY)[:, None]], dim=1)
+        second = (model(longer).logits[:, -1] / temperature).softmax(-1)
+    expected = (first[:, None] * second).flatten().double()
+    counts, total, accepted = torch.zeros_like(expected), 0, 0
+    lookahead = Lookahead(cost="linear:0")
+    torch.manual_seed(1)
+    for _ in range(60):
+        found = model.generate(
+            ids.repeat(rows, 1), do_sample=True, temperature=temperature, top_k=0, max_new_tokens=3,
+            custom_generate=lookahead,
+        )  # fmt: skip
+        pairs = found[:, -3] * VOCABULARY + found[:, -2]
+        counts += torch.bincount(pairs, minlength=len(counts))
+        total, accepted = total + rows, accepted + lookahead.stats.accepted
+    likely = expected * total >= 5
+    observed = torch.cat([counts[likely], counts[~likely].sum()[None]])
+    wanted = total * torch.cat([expected[likely], expected[~likely].sum()[None]])
+    statistic, freedom = float(((observed - wanted) ** 2 / wanted.clamp(min=1e-9)).sum()), len(wanted) - 1
+    assert accepted > 100
+    assert statistic < freedom + 4 * (2 * freedom) ** 0.5  # four standard deviations
+
+
+def test_the_cache_is_left_as_vanilla_leaves_it() -> None:
+    model, inputs = tiny(), padded([40, 33, 25])
+    vanilla, ours = both(model, inputs, Lookahead(cost="linear:0.001"), return_dict_in_generate=True)
+    assert torch.equal(vanilla.sequences, ours.sequences) and ours.keys() == vanilla.keys()
+    caches = [output[cache_name(model)] for output in (vanilla, ours)]
+    assert [cache.get_seq_length() for cache in caches] == [79, 79]
+    for left, right in zip(*(cache.layers for cache in caches), strict=True):
+        for row, start in enumerate([0, 7, 15]):
+            torch.testing.assert_close(left.keys[row, :, start:], right.keys[row, :, start:])
+            torch.testing.assert_close(left.values[row, :, start:], right.values[row, :, start:])
+
+
+def test_a_cache_is_continued() -> None:
+    model, inputs, results = tiny(), padded([40, 33, 25]), []
+    for custom in (None, Lookahead(cost="linear:0.001")):
+        cache = DynamicCache(config=model.config)
+        kwargs: dict[str, Any] = {"max_new_tokens": 20, cache_name(model): cache, "custom_generate": custom}
+        known = model.generate(**inputs, **kwargs)
+        longer = torch.cat([known, prompt(13, seed=5).expand(3, -1)], dim=1)
+        mask = torch.cat([inputs["attention_mask"], torch.ones(3, 33, dtype=torch.long)], dim=1)
+        results.append(model.generate(longer, attention_mask=mask, **kwargs))
+    assert torch.equal(*results)
+
+
+def test_a_processor_that_says_it_knows_no_rows_is_called_for_one_at_a_time() -> None:
+    class Odd:
+        row_wise = True
+
+        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            return scores.masked_fill(torch.arange(scores.shape[-1]) % 2 == input_ids[:, -1:] % 2, -1e9)
+
+    vanilla, ours = both(tiny(), padded([40, 31]), Lookahead(cost="linear:0"), logits_processor=[Odd()])
+    assert torch.equal(vanilla, ours)
+
+
+def test_a_failure_leaves_the_callers_cache_usable() -> None:
+    class Fails:
+        row_wise, left = True, 25
+
+        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+            return scores
+
+    model, inputs = tiny(), padded([40, 40])
+    cache = DynamicCache(config=model.config)
+    lookahead = Lookahead(cost="linear:0")
+    with pytest.raises(KeyboardInterrupt):
+        model.generate(**inputs, max_new_tokens=60, logits_processor=[Fails()], custom_generate=lookahead,
+                       **{cache_name(model): cache})  # fmt: skip
+    vanilla, ours = both(model, inputs, lookahead)
+    assert torch.equal(vanilla, ours)
