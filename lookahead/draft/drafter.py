@@ -68,6 +68,7 @@ class Drafter:
         self.vocabulary = 2**31
         self._reader: Reader | None = None
         self._options = Options.of(options)
+        self._recycles = self._options.recycling and self._options.budget > 0
         self.calibration = Calibration()
         self.policy = Policy(cost_of(self._options.cost, self._options.budget))
         self.successors = Successors()
@@ -219,7 +220,7 @@ class Drafter:
         """Take in what the target emitted, but leave the policy to others."""
         tokens, known = accepted.tokens, [*self._draft.tokens.tolist(), self._last]
         self._take_in(tokens, accepted.path)
-        if tokens and self._options.recycling and accepted.successors is not None and not self.policy.pauses:
+        if tokens and self._recycles and accepted.successors is not None and not self.policy.pauses:
             nodes, successors, shares = accepted.successors(KEPT)
             self.successors.learn([known[node] for node in nodes], successors, shares)
             self.successors.borrow(tokens[-1], successors[-1], shares[-1])

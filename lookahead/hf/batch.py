@@ -13,6 +13,7 @@ from ..draft.batch import Batch
 from ..draft.drafter import Drafter
 from ..stats import MODEL, Stats
 from ..tree import Accepted, Draft
+from ..verify.acceptance import choose
 from ..verify.sequence import Sequence, unpadded
 from ..verify.walk import Verifier
 from . import names
@@ -56,6 +57,7 @@ class BatchGeneration:
 
     def listen(self, processors: Any, criteria: Any) -> None:
         """Connect the caller's processors and stopping criteria."""
+        self._processors = processors
         count, stops = len(self._sequences), names.plain_stops(criteria, self._config)
         self._verifiers = [
             Verifier(
@@ -134,13 +136,23 @@ class BatchGeneration:
 
     def _walk(self, drafts: list[Draft], logits: list[torch.Tensor]) -> list[Accepted]:
         """Let every row that has not ended go on as far as its draft is right."""
-        accepted = []
-        for row, draft, rows in zip(self._rows, drafts, logits, strict=True):
-            one = Accepted([]) if self._done[row] else self._verifiers[row].walk(draft, rows)
+        accepted, first = [], self._first(logits)
+        for row, draft, rows, token in zip(self._rows, drafts, logits, first, strict=True):
+            one = Accepted([]) if self._done[row] else self._verifiers[row].walk(draft, rows, token)
             self._done[row] = self._done[row] or one.finished
             self._last[row] = one.tokens[-1] if one.tokens else self._last[row]
             accepted.append(one)
         return accepted
+
+    def _first(self, logits: list[torch.Tensor]) -> list[int] | list[None]:
+        """Choose all rows' first tokens at once, where no processor looks at the ids."""
+        if not self._config.do_sample or not all(names.is_blind(one) for one in self._processors):
+            return [None] * len(logits)
+        scores = torch.stack([rows[0] for rows in logits]).to(torch.float32)
+        for processor in self._processors:
+            scores = processor(self._ids, scores)
+        tokens: list[int] = choose(scores, True).tolist()
+        return tokens
 
     def _leave(self) -> None:
         """Take rows that have ended out of the batch."""

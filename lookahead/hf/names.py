@@ -32,6 +32,7 @@ __all__ = [
     "deactivate_past_recording",
     "has_end",
     "has_unsynced_peers",
+    "is_blind",
     "is_callers",
     "is_croppable",
     "is_plain_layer",
@@ -47,32 +48,38 @@ __all__ = [
     "windows",
 ]
 
-_ROW_WISE = {  # what these return for a row follows from its ids and scores alone
-    getattr(logits_process, name, None)
-    for name in (
-        "EpsilonLogitsWarper",
-        "EtaLogitsWarper",
-        "ExponentialDecayLengthPenalty",
-        "ForcedBOSTokenLogitsProcessor",
-        "ForcedEOSTokenLogitsProcessor",
-        "InfNanRemoveLogitsProcessor",
-        "LogitNormalization",
-        "MinLengthLogitsProcessor",
-        "MinNewTokensLengthLogitsProcessor",
-        "MinPLogitsWarper",
-        "NoBadWordsLogitsProcessor",
-        "NoRepeatNGramLogitsProcessor",
-        "SequenceBiasLogitsProcessor",
-        "SuppressTokensAtBeginLogitsProcessor",
-        "SuppressTokensLogitsProcessor",
-        "TemperatureLogitsWarper",
-        "TopHLogitsWarper",
-        "TopKLogitsWarper",
-        "TopPLogitsWarper",
-        "TypicalLogitsWarper",
-        "WatermarkLogitsProcessor",
-    )
-} | {EosTokenCriteria, MaxLengthCriteria, MaxTimeCriteria, StopStringCriteria}
+
+def _processors(*found: str) -> set[Any]:
+    """Return the processors of these names that the release has."""
+    return {getattr(logits_process, name) for name in found if hasattr(logits_process, name)}
+
+
+_BLIND = _processors(  # these do not look at the ids
+    "EpsilonLogitsWarper",
+    "EtaLogitsWarper",
+    "InfNanRemoveLogitsProcessor",
+    "LogitNormalization",
+    "MinPLogitsWarper",
+    "SuppressTokensLogitsProcessor",
+    "TemperatureLogitsWarper",
+    "TopHLogitsWarper",
+    "TopKLogitsWarper",
+    "TopPLogitsWarper",
+    "TypicalLogitsWarper",
+)
+_ROW_WISE = _BLIND | _processors(  # what these return for a row follows from its ids and scores alone
+    "ExponentialDecayLengthPenalty",
+    "ForcedBOSTokenLogitsProcessor",
+    "ForcedEOSTokenLogitsProcessor",
+    "MinLengthLogitsProcessor",
+    "MinNewTokensLengthLogitsProcessor",
+    "NoBadWordsLogitsProcessor",
+    "NoRepeatNGramLogitsProcessor",
+    "SequenceBiasLogitsProcessor",
+    "SuppressTokensAtBeginLogitsProcessor",
+    "WatermarkLogitsProcessor",
+)
+_ROW_WISE |= {EosTokenCriteria, MaxLengthCriteria, MaxTimeCriteria, StopStringCriteria}
 _MARKS_CACHES = "_is_user_defined" in inspect.getsource(GenerationMixin)
 _SEE_A_BATCH = (logits_process.PrefixConstrainedLogitsProcessor, logits_process.RepetitionPenaltyLogitsProcessor)
 
@@ -196,6 +203,11 @@ def has_unsynced_peers(model: Any) -> bool:
 def is_row_wise(one: Any) -> bool:
     """Tell whether a processor or criterion may be asked for one row of a batch alone."""
     return type(one) in _ROW_WISE or getattr(one, "row_wise", False) is True
+
+
+def is_blind(processor: Any) -> bool:
+    """Tell whether a processor's scores follow from the logits alone."""
+    return type(processor) in _BLIND
 
 
 def sees_a_batch(one: Any) -> bool:

@@ -79,7 +79,7 @@ class Verifier:
     on_token: Callable[[int, str | None], None]
     record: Record = field(default_factory=Record)
 
-    def walk(self, draft: Draft, logits: torch.Tensor) -> Accepted:
+    def walk(self, draft: Draft, logits: torch.Tensor, first: int | None = None) -> Accepted:
         """Emit tokens while the draft foresaw them, then the one that it did not.
 
         Parameters
@@ -88,12 +88,17 @@ class Verifier:
             n proposed tokens.
         logits : float [n + 1, vocabulary]
             The target's logits behind the last known token (row 0) and behind node i (row i + 1).
+        first : int, optional
+            The first token, where it was chosen already, as for all rows of a batch at once.
         """
         pick = self._maxima(logits) if self._is_plain_greedy else None
         children = draft.children()
         tokens, path, row = list[int](), list[int](), 0
         while True:
-            token = pick[row] if pick is not None else self._choose(logits[row : row + 1])
+            if first is not None and not tokens:
+                token = first
+            else:
+                token = pick[row] if pick is not None else self._choose(logits[row : row + 1])
             child = children[row].get(token)
             finished = self._emit(token, None if child is None else draft.sources[child])
             tokens.append(token)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead import Draft
-from lookahead.verify.acceptance import choose
+from lookahead.verify.acceptance import choose, likeliest
 from lookahead.verify.sequence import Sequence
 from lookahead.verify.walk import Verifier
 from tests.trees import tree
@@ -93,3 +93,15 @@ def test_a_seed_gives_the_same_tokens_with_any_draft() -> None:
         torch.manual_seed(7)
         found.append([two_tokens(tree(nested)) for _ in range(50)])
     assert all(tokens == found[0] for tokens in found)
+
+
+@given(st.integers(1, 4), st.integers(1, 9000), st.integers(1, 12), st.integers(0, 2**16), st.booleans())
+def test_the_likeliest_are_topk_of_the_softmax(rows: int, size: int, count: int, seed: int, ties: bool) -> None:
+    logits = 3 * torch.randn(rows, size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    logits = logits.round() if ties else logits
+    tokens, shares = likeliest(logits, count)
+    expected = logits.softmax(-1).topk(min(count, size))
+    assert tokens.shape == shares.shape == expected.values.shape
+    torch.testing.assert_close(torch.from_numpy(shares), expected.values.float(), rtol=1e-4, atol=1e-6)
+    assert all(len(set(row)) == len(row) for row in tokens.tolist())
+    torch.testing.assert_close(logits.softmax(-1).gather(1, torch.from_numpy(tokens)), expected.values)
