@@ -241,11 +241,11 @@ def test_a_streamer_that_raises_ends_the_generation_and_leaves_the_cache_usable(
     model, cache = tiny(), DynamicCache(config=tiny().config)
     lookahead = Lookahead()
     with pytest.raises(ConnectionError):
-        lookahead.generate(model, prompt(), max_new_tokens=60, streamer=Hangup(), **{cache_name(model): cache})
+        lookahead.generate(model, prompt(), max_new_tokens=60, streamer=Hangup(), **{cache_name(): cache})
     known = model.generate(prompt(), max_new_tokens=19)
     vanilla = model.generate(known, max_new_tokens=10)
     assert cache.get_seq_length() < known.shape[1]
-    assert torch.equal(model.generate(known, max_new_tokens=10, **{cache_name(model): cache}), vanilla)
+    assert torch.equal(model.generate(known, max_new_tokens=10, **{cache_name(): cache}), vanilla)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "mistral", "gemma3")])
@@ -264,7 +264,7 @@ def test_everything_returned_on_request(kind: str, settings: dict[str, Any]) -> 
     assert torch.equal(vanilla.sequences, ours.sequences)
     for name in ("scores", "logits", "attentions", "hidden_states"):
         close(getattr(vanilla, name), getattr(ours, name), name)
-    caches = [output[cache_name(tiny())] for output in (vanilla, ours)]
+    caches = [output[cache_name()] for output in (vanilla, ours)]
     assert [cache.get_seq_length() for cache in caches] == [ours.sequences.shape[1] - 1] * 2
     for left, right in zip(*(cache.layers for cache in caches), strict=True):
         close(left.keys, right.keys, "keys")
@@ -296,7 +296,7 @@ def test_a_cache_is_continued_and_handed_back_in_order(kind: str) -> None:
     first = DynamicCache(config=model.config), DynamicCache(config=model.config)
     results = []
     for cache, custom in zip(first, (None, Lookahead()), strict=True):
-        kwargs: dict[str, Any] = {"max_new_tokens": 20, cache_name(model): cache, "custom_generate": custom}
+        kwargs: dict[str, Any] = {"max_new_tokens": 20, cache_name(): cache, "custom_generate": custom}
         known = model.generate(ids, **kwargs)
         assert cache.get_seq_length() == known.shape[1] - 1
         longer = torch.cat([known, prompt(13, seed=5)], dim=1)

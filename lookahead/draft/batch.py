@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from ..tree import Accepted, Draft
 from .drafter import Drafter
+from .policy import Policy
 
 __all__ = ["Batch"]
 
 
 class Batch:
-    """One drafter for each row, and one policy for all of them.
+    """One drafter for each row, and one policy for all of them; `policy_of` gives it for a number of rows.
 
     A forward over a batch costs what its longest draft costs. So one more place is worth the sum of what all rows
     would have in it, and rows that have nothing more to say do not count against the others.
@@ -21,12 +23,13 @@ class Batch:
     Attributes
     ----------
     drafters : list of Drafter
-        Those of the rows that go on. All have begun; they share their policy.
+        Those of the rows that go on. All have begun.
     """
 
-    def __init__(self, drafters: list[Drafter]) -> None:
-        self.drafters = drafters
-        self._policy = drafters[0].policy
+    def __init__(self, drafters: list[Drafter], policy_of: Callable[[int], Policy]) -> None:
+        self._policy_of = policy_of
+        self._policy = policy_of(len(drafters))
+        self._take(drafters)
         self._drafting, self._size = 0.0, 0
 
     def propose(self, budgets: list[int]) -> list[Draft]:
@@ -56,4 +59,12 @@ class Batch:
 
     def select(self, rows: list[int]) -> None:
         """Go on with some of the rows only."""
-        self.drafters = [self.drafters[row] for row in rows]
+        before, self._policy = self._policy, self._policy_of(len(rows))
+        self._policy.go_on(before)
+        self._take([self.drafters[row] for row in rows])
+
+    def _take(self, drafters: list[Drafter]) -> None:
+        """Let these drafters share the policy."""
+        self.drafters = drafters
+        for drafter in drafters:
+            drafter.policy = self._policy

@@ -30,7 +30,7 @@ class Policy:
     """
 
     def __init__(self, cost: Cost, rows: int = 1) -> None:
-        self.cost = cost
+        self.cost, self.rows = cost, rows
         self._tokens, self._spent = (
             4.0 * rows * _START,
             _START,
@@ -42,6 +42,10 @@ class Policy:
     def rate(self) -> float:
         """Tokens per cost of a forward without draft, over the last steps."""
         return self._tokens / self._spent
+
+    def go_on(self, other: Policy) -> None:
+        """Take over the rate of the policy for more rows, of which some have ended."""
+        self._tokens, self._spent = other._tokens * self.rows / other.rows, other._spent
 
     @property
     def pauses(self) -> bool:

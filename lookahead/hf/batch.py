@@ -11,6 +11,7 @@ from transformers.generation.utils import GenerateDecoderOnlyOutput
 
 from ..draft.batch import Batch
 from ..draft.drafter import Drafter
+from ..draft.policy import Policy
 from ..stats import MODEL, Stats
 from ..tree import Accepted, Draft
 from ..verify.acceptance import choose
@@ -29,7 +30,9 @@ class BatchGeneration:
     Parameters
     ----------
     drafters : list of Drafter
-        One for each row, all with the same policy.
+        One for each row.
+    policy_of : callable
+        ``policy_of(rows)`` gives the policy for a number of rows.
     stats : Stats
         Counts for all rows together.
     model, input_ids, config, model_kwargs
@@ -39,13 +42,14 @@ class BatchGeneration:
     def __init__(
         self,
         drafters: list[Drafter],
+        policy_of: Callable[[int], Policy],
         stats: Stats,
         model: Any,
         input_ids: torch.Tensor,
         config: Any,
         model_kwargs: dict[str, Any],
     ) -> None:
-        self._drafters, self._stats = drafters, stats
+        self._batch, self._stats = Batch(drafters, policy_of), stats
         self._model, self._config, self._ids = model, config, input_ids
         self._mask = model_kwargs.get("attention_mask")
         self._target = RaggedTarget(model, config, model_kwargs)
@@ -90,9 +94,9 @@ class BatchGeneration:
         started = time.perf_counter()
         logits = self._target.prefill(self._ids)
         forwarded = time.perf_counter()
-        tree = self._drafters[0].tree
+        tree = self._batch.drafters[0].tree
         self._target.tree_mask = takes_trees(self._model, self._target.cache) if tree else None
-        for row, drafter in enumerate(self._drafters):
+        for row, drafter in enumerate(self._batch.drafters):
             mask = None if self._mask is None else self._mask[row : row + 1]
             drafter.begin(unpadded(self._ids[row : row + 1], mask), prediction)
             drafter.vocabulary = logits.shape[-1]
@@ -101,9 +105,8 @@ class BatchGeneration:
         drafts = [Draft.empty() for _ in self._rows]
         accepted = self._walk(drafts, list(logits[:, None]))
         walked = time.perf_counter()
-        for drafter, one in zip(self._drafters, accepted, strict=True):
+        for drafter, one in zip(self._batch.drafters, accepted, strict=True):
             drafter.hear(one)
-        self._batch = Batch(self._drafters)
         self._stats.count(drafts, accepted)
         self._stats.draft_seconds += drafted - forwarded
         self._stats.verify_seconds += walked - started - (drafted - forwarded)

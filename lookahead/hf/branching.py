@@ -65,7 +65,7 @@ def _ragged_logits_agree(model: Any) -> bool:
     second = [first[1], first[4], first[2], first[0]]
     alone = [model(input_ids=torch.tensor([row], device=model.device)).logits[0, -1].float() for row in (first, second)]
     kwargs: dict[str, Any] = {
-        names.cache_name(model): DynamicCache(config=model.config.get_text_config()),
+        names.cache_name(): DynamicCache(config=model.config.get_text_config()),
         "use_cache": True,
     }
     if names.takes_positions(model):
@@ -115,7 +115,7 @@ def _logits_agree(model: Any, mask: torch.dtype) -> bool:
 def _verified(model: Any, ids: torch.Tensor, draft: Draft, mask: torch.dtype) -> torch.Tensor:
     """Return the logits behind the third of `ids` and behind each node of a draft, two tokens being cached."""
     kwargs = {
-        names.cache_name(model): DynamicCache(config=model.config.get_text_config()),
+        names.cache_name(): DynamicCache(config=model.config.get_text_config()),
         "position_ids": torch.arange(2, device=ids.device)[None],
         "attention_mask": None,
         "use_cache": True,

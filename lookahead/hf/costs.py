@@ -57,12 +57,16 @@ def known(key: str, model: Any) -> MeasuredCost:
     return _costs[key]
 
 
-def save(key: str) -> None:
-    """Keep what was learnt, if it is worth it; a folder that cannot be written is no error."""
-    cost = _costs.get(key)
-    if cost is None or cost.heard - _saved[key] < _NEW:
-        return
-    _saved[key] = cost.heard
+def save() -> None:
+    """Keep what was learnt, where it is worth it; a folder that cannot be written is no error."""
+    for key, cost in list(_costs.items()):
+        if cost.heard - _saved[key] >= _NEW:
+            _saved[key] = cost.heard
+            _write(key, cost)
+
+
+def _write(key: str, cost: MeasuredCost) -> None:
+    """Write one file anew."""
     with contextlib.suppress(OSError):
         folder().mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=folder(), delete=False, encoding="utf-8") as file:

@@ -26,7 +26,7 @@ class Target:
         self._model = model
         self._generation_config = generation_config
         self._kwargs = model_kwargs
-        self.cache_name = names.cache_name(model)
+        self.cache_name = names.cache_name()
         self._fed = 0
         self.outputs: Any = None
         self.tree_mask: torch.dtype | None = None

@@ -12,7 +12,7 @@ from transformers.generation.stopping_criteria import StoppingCriteriaList, Stop
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
 from ..draft.calibration import Calibration
-from ..draft.cost import MeasuredCost
+from ..draft.cost import Cost, MeasuredCost
 from ..draft.drafter import Drafter
 from ..draft.policy import Policy
 from ..draft.recycling import Successors
@@ -91,13 +91,12 @@ class Lookahead:
         ValueError
             Before any work, for what is not supported (beams, other caches, recurrent models).
         """
-        cache = model_kwargs.get(names.cache_name(model))
+        cache = model_kwargs.get(names.cache_name())
         refuse_unsupported(model, input_ids, generation_config, synced_gpus, cache)
         rows, stats = len(input_ids), Stats()
         if rows > 1:
             refuse_in_batches(model, generation_config, logits_processor, stopping_criteria, streamer, cache)
-        key = costs.key_of(model, rows)
-        drafters = [self._drafter(model, key, rows) for _ in range(rows)]
+        drafters = [self._drafter(model) for _ in range(rows)]
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
         self.stats = stats
         generation: _Generation | BatchGeneration
@@ -105,25 +104,37 @@ class Lookahead:
             generation = _Generation(drafters[0], stats, model, input_ids, generation_config, model_kwargs)
             generation.listen(logits_processor, stopping_criteria, streamer)
         else:
-            generation = BatchGeneration(drafters, stats, model, input_ids, generation_config, model_kwargs)
+            generation = BatchGeneration(
+                drafters,
+                partial(self._policy, model, drafters[0].policy.cost),
+                stats,
+                model,
+                input_ids,
+                generation_config,
+                model_kwargs,
+            )
             generation.listen(logits_processor, stopping_criteria)
         with torch.no_grad():
             generation.run(expected)
-        costs.save(key)
+        costs.save()
         if streamer is not None:
             streamer.end()
         return generation.result()
 
-    def _drafter(self, model: Any, key: str, rows: int) -> Drafter:
+    def _drafter(self, model: Any) -> Drafter:
         """Return a drafter for one row of a call, which shares what earlier calls learnt."""
         drafter = Drafter(self.tokenizer, **asdict(self.options))
         drafter.calibration = self._calibration
-        if key not in self._policies:
-            cost = drafter.policy.cost
-            self._policies[key] = Policy(costs.known(key, model) if isinstance(cost, MeasuredCost) else cost, rows)
-        drafter.policy = self._policies[key]
+        drafter.policy = self._policy(model, drafter.policy.cost, 1)
         drafter.successors = self._successors.setdefault(costs.key_of(model), Successors())
         return drafter
+
+    def _policy(self, model: Any, cost: Cost, rows: int) -> Policy:
+        """Return the policy for a number of rows, with what earlier calls learnt; a cost that is given stays."""
+        key = costs.key_of(model, rows)
+        if key not in self._policies:
+            self._policies[key] = Policy(costs.known(key, model) if isinstance(cost, MeasuredCost) else cost, rows)
+        return self._policies[key]
 
     def generate(
         self, model: Any, inputs: Any = None, *, streamer: Any = None, tokenizer: Any = None, **kwargs: Any

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,8 +38,10 @@ __all__ = [
     "is_croppable",
     "is_plain_layer",
     "is_row_wise",
+    "is_windowed_layer",
     "mask_dtype",
     "pad_token",
+    "placeholders",
     "plain_stops",
     "prefill",
     "prepare_inputs",
@@ -46,6 +49,7 @@ __all__ = [
     "takes_positions",
     "update_kwargs",
     "windows",
+    "windows_by_mask",
 ]
 
 
@@ -80,17 +84,26 @@ _ROW_WISE = _BLIND | _processors(  # what these return for a row follows from it
     "WatermarkLogitsProcessor",
 )
 _ROW_WISE |= {EosTokenCriteria, MaxLengthCriteria, MaxTimeCriteria, StopStringCriteria}
+_PLACEHOLDER = re.compile(r"(image|video|audio)_token_(id|index)")
 _MARKS_CACHES = "_is_user_defined" in inspect.getsource(GenerationMixin)
 _SEE_A_BATCH = (logits_process.PrefixConstrainedLogitsProcessor, logits_process.RepetitionPenaltyLogitsProcessor)
 
 PLAIN_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE)
 
 
-def cache_name(model: Any) -> str:
-    """Return the keyword under which the model takes and returns its cache: ``cache`` since 5.20-odd."""
-    return (
-        "cache" if "cache" in inspect.signature(model.prepare_inputs_for_generation).parameters else "past_key_values"
-    )
+def cache_name() -> str:
+    """Return the keyword under which models take and return their cache: ``cache`` since 5.20-odd.
+
+    The release is asked, not the model, whose own `prepare_inputs_for_generation` may take anything.
+    """
+    taken = inspect.signature(GenerationMixin.prepare_inputs_for_generation).parameters
+    return "cache" if "cache" in taken else "past_key_values"
+
+
+def placeholders(model: Any) -> set[int]:
+    """Return the tokens that stand for a part of an image, a video or a sound in a prompt."""
+    config = model.config.to_dict()
+    return {value for name, value in config.items() if _PLACEHOLDER.fullmatch(name) and isinstance(value, int)}
 
 
 def prefill(model: Any, ids: torch.Tensor, generation_config: Any, model_kwargs: dict[str, Any]) -> Any:
@@ -134,6 +147,24 @@ def is_plain_layer(layer: Any) -> bool:
 def windows(cache: Any) -> list[int | None]:
     """Return the sliding window of each of the cache's layers, None for a layer that sees everything."""
     return [layer.sliding_window if layer.is_sliding else None for layer in cache.layers]
+
+
+def windows_by_mask(model: Any) -> dict[str | None, int | None] | None:
+    """Return the sliding window of each mask that the model takes, by its name; {None: window} where it takes one mask.
+
+    A window of None sees everything. None for kinds of layers that are not known here.
+    """
+    config = model.config.get_text_config()
+    window, kinds = getattr(config, "sliding_window", None), getattr(config, "layer_types", None)
+    if kinds is None:
+        return {None: window}
+    known = {"full_attention": None, "sliding_attention": window}
+    return {kind: known[kind] for kind in kinds} if set(kinds) <= set(known) else None
+
+
+def is_windowed_layer(layer: Any) -> bool:
+    """Tell whether a cache layer holds the keys and values of a sliding window."""
+    return type(layer) is DynamicSlidingWindowLayer
 
 
 def activate_past_recording(cache: Any) -> None:

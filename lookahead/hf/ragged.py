@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from transformers import DynamicCache
 
 from ..tree import Draft
-from ..verify.attention import position_offsets, tree_mask
+from ..verify.attention import position_offsets, tree_mask, within_window
 from . import names
 
 __all__ = ["RaggedTarget"]
@@ -20,7 +21,8 @@ class RaggedTarget:
 
     All rows take the same number of slots in every forward. What a row does not need (padding of the prompt, the rest
     of a shorter draft, refused tokens) is a dead slot that the mask hides, so nothing is padded anew in each step; each
-    row counts its own positions. Once a quarter of the slots are dead the live ones are moved together.
+    row counts its own positions. Once a quarter of the slots are dead the live ones are moved together. Sliding windows
+    count slots, so layers that have one keep everything here, and the mask counts each row's tokens.
 
     `prefill` comes first, then `forward` and `keep` in turn. `tree_mask` is the type of the mask for branching drafts;
     it has to be set before the first of them; `beginnings` are the slots at which the prompts begin.
@@ -35,8 +37,12 @@ class RaggedTarget:
         self._positions: torch.Tensor | None = None
         self._fed, self._counts = 0, list[int]()
         self.beginnings = list[int]()
-        self.cache_name = names.cache_name(model)
+        self.cache_name = names.cache_name()
         self.tree_mask: torch.dtype | None = None
+        self._windows: dict[str | None, int | None] | None = None
+        if not all(names.is_plain_layer(layer) for layer in self.cache.layers):
+            self._kwargs[self.cache_name] = DynamicCache()  # keeps what a row's own window may still need
+            self._windows = names.windows_by_mask(model)
 
     @property
     def cache(self) -> Any:
@@ -79,8 +85,15 @@ class RaggedTarget:
         logits = self._outputs.logits[:, -self._fed :]
         return [rows[: len(draft) + 1] for rows, draft in zip(logits, drafts, strict=True)]
 
-    def _mask(self, drafts: list[Draft]) -> torch.Tensor:
-        """Return the mask: of every slot, int64 [rows, slots], or for branching drafts of every token and slot."""
+    def _mask(self, drafts: list[Draft]) -> Any:
+        """Return the mask: of every slot, int64 [rows, slots], or of every token and slot for trees and windows."""
+        if self._windows is not None:
+            full = tree_mask(drafts, self._live, names.mask_dtype(self._model) or torch.bool)
+            masks = {
+                name: full if window is None else within_window(full, drafts, self._live, window)
+                for name, window in self._windows.items()
+            }
+            return masks.get(None, masks)
         if self.tree_mask is not None and not all(draft.is_chain for draft in drafts):
             return tree_mask(drafts, self._live, self.tree_mask)
         fed = torch.zeros(len(drafts), self._fed, dtype=torch.bool)

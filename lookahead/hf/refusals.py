@@ -18,6 +18,7 @@ def refuse_unsupported(
     """Raise ValueError, naming what was given, what is allowed and what to do, where the loop would not be exact."""
     _refuse_modes(generation_config)
     _refuse_models(model)
+    _refuse_placeholders(model, input_ids)
     _refuse_caches(generation_config, cache)
     if synced_gpus or names.has_unsynced_peers(model):
         raise ValueError(
@@ -47,6 +48,17 @@ def _refuse_models(model: Any) -> None:
         raise ValueError(
             f"{name} keeps a recurrent state, which Lookahead cannot roll back; use a model with attention layers "
             "only, or leave out custom_generate"
+        )
+
+
+def _refuse_placeholders(model: Any, input_ids: torch.Tensor) -> None:
+    """Refuse prompts with images, videos or sounds: their placeholders must never be drafted."""
+    known = names.placeholders(model)
+    found = sorted(known & set(input_ids.flatten().tolist())) if known else []
+    if found:
+        raise ValueError(
+            f"the prompt holds an image, a video or a sound (token {found[0]}), which Lookahead does not support; "
+            "allowed is text; leave out custom_generate for such prompts"
         )
 
 
@@ -86,8 +98,19 @@ def refuse_in_batches(
             "other stopping criteria than a length limit need an eos_token_id in a batch: without one plain decoding "
             f"goes on in rows that have ended; set eos_token_id, or {instead}"
         )
-    if not all(names.is_plain_layer(layer) for layer in cache.layers) or not takes_ragged_batches(model):
+    if not _keeps_rows_apart(model, cache):
         raise ValueError(
             f"{type(model).__name__} does not keep rows of a batch apart that go on by different numbers of tokens "
-            f"(sliding windows, positions by slot); {instead}"
+            f"(positions by slot, or sliding windows in a cache of your own or without a dense mask); {instead}"
         )
+
+
+def _keeps_rows_apart(model: Any, cache: Any) -> bool:
+    """Tell whether the rows of a batch may go on by different numbers of tokens."""
+    if not all(names.is_plain_layer(layer) for layer in cache.layers):
+        replaceable = all(names.is_plain_layer(layer) or names.is_windowed_layer(layer) for layer in cache.layers)
+        is_fresh = cache.get_seq_length() == 0 and not names.is_callers(cache)
+        knows = names.windows_by_mask(model) is not None and names.mask_dtype(model) is not None
+        if not (replaceable and is_fresh and knows):
+            return False
+    return takes_ragged_batches(model)

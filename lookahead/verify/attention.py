@@ -6,7 +6,7 @@ import torch
 
 from ..tree import Draft
 
-__all__ = ["position_offsets", "tree_mask"]
+__all__ = ["position_offsets", "tree_mask", "within_window"]
 
 
 def tree_mask(drafts: list[Draft], past: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -41,6 +41,18 @@ def tree_mask(drafts: list[Draft], past: torch.Tensor, dtype: torch.dtype) -> to
         return seen
     hidden = torch.full((), torch.finfo(dtype).min, dtype=dtype, device=past.device)
     return torch.where(seen, torch.zeros((), dtype=dtype, device=past.device), hidden)
+
+
+def within_window(mask: torch.Tensor, drafts: list[Draft], past: torch.Tensor, window: int) -> torch.Tensor:
+    """Return a mask of `tree_mask` in which a token sees only the last `window` ones of its path, itself among them.
+
+    Slots of the past that may not be seen do not count.
+    """
+    ranks = past.cumsum(dim=1)
+    queries = ranks[:, -1:] + position_offsets(drafts).to(past.device) + 1
+    distances = queries[:, :, None] - torch.cat([ranks, queries], dim=1)[:, None]
+    hidden = False if mask.dtype == torch.bool else torch.finfo(mask.dtype).min
+    return mask.masked_fill((distances >= window)[:, None], hidden)
 
 
 def position_offsets(drafts: list[Draft]) -> torch.Tensor:

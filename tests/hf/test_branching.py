@@ -127,7 +127,7 @@ def test_the_probe_leaves_no_trace() -> None:
     model, ids = fresh(), prompt()
     cache = cache_of(model)
     with torch.no_grad():
-        model(input_ids=ids, use_cache=True, **{names.cache_name(model): cache})
+        model(input_ids=ids, use_cache=True, **{names.cache_name(): cache})
         states = [(layer.keys.clone(), layer.values.clone()) for layer in cache.layers]
         torch.manual_seed(5)
         before = torch.get_rng_state()

@@ -53,7 +53,7 @@ def test_all_rows_may_stay() -> None:
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
 def test_a_cache_goes_on_as_if_rejected_rows_had_never_been(kind: str) -> None:
     model, ids = tiny(kind), prompt(12)
-    name = names.cache_name(model)
+    name = names.cache_name()
     clean, rolled = DynamicCache(config=model.config), DynamicCache(config=model.config)
     with torch.no_grad():
         model(input_ids=ids, use_cache=True, **{name: clean})

@@ -27,7 +27,7 @@ def filled(model: Any, length: int = 40) -> Any:
     """Return the model's own kind of cache, holding a prompt."""
     cache = DynamicCache(config=model.config)
     with torch.no_grad():
-        model(input_ids=prompt(length), use_cache=True, **{names.cache_name(model): cache})
+        model(input_ids=prompt(length), use_cache=True, **{names.cache_name(): cache})
     return cache
 
 
@@ -47,7 +47,7 @@ def test_the_model_has_the_private_method(name: str) -> None:
 
 def test_the_name_of_the_cache_is_the_one_that_the_model_takes_and_returns() -> None:
     model = tiny()
-    name = names.cache_name(model)
+    name = names.cache_name()
     with torch.no_grad():
         outputs = model(input_ids=prompt(5), use_cache=True, **{name: DynamicCache()})
     assert getattr(outputs, name).get_seq_length() == 5
@@ -56,7 +56,7 @@ def test_the_name_of_the_cache_is_the_one_that_the_model_takes_and_returns() -> 
 
 def test_prefill_prepare_and_update_work_together() -> None:
     model, ids = tiny(), prompt(12)
-    name = names.cache_name(model)
+    name = names.cache_name()
     kwargs: dict[str, Any] = {
         name: DynamicCache(config=model.config),
         "position_ids": torch.arange(12)[None],
@@ -152,7 +152,7 @@ def test_a_window_crops_back_to_what_it_was() -> None:
     cache, twin = filled(model), filled(model)
     names.activate_past_recording(cache)
     with torch.no_grad():
-        model(input_ids=prompt(5, seed=3), use_cache=True, **{names.cache_name(model): cache})
+        model(input_ids=prompt(5, seed=3), use_cache=True, **{names.cache_name(): cache})
     names.crop(cache, 5)
     for layer, other in zip(cache.layers, twin.layers, strict=True):
         assert torch.equal(layer.keys[..., -23:, :], other.keys[..., -23:, :])

@@ -79,8 +79,9 @@ def test_a_streamer_for_a_batch() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("mistral", "gemma3")])
-def test_a_batch_with_sliding_windows(kind: str) -> None:
-    refused(tiny(kind), "does not keep rows of a batch apart", IDS.repeat(2, 1))
+def test_a_batch_with_sliding_windows_in_the_callers_cache(kind: str) -> None:
+    own = {names.cache_name(): DynamicCache(config=tiny(kind).config)}
+    refused(tiny(kind), "does not keep rows of a batch apart", IDS.repeat(2, 1), **own)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_a_static_cache() -> None:
     message = r"cannot roll back a StaticCache \(.*StaticLayer\); allowed is a DynamicCache on the model's device"
     model = copy.deepcopy(tiny())
     refused(model, message, cache_implementation="static")
-    refused(model, message, **{names.cache_name(model): StaticCache(config=model.config, max_cache_len=64)})
+    refused(model, message, **{names.cache_name(): StaticCache(config=model.config, max_cache_len=64)})
 
 
 def test_sliding_windows_on_a_release_that_cannot_roll_them_back() -> None:
@@ -135,7 +136,7 @@ def test_no_cache() -> None:
 
 def direct(config: GenerationConfig, **kwargs: Any) -> None:
     model = tiny()
-    cache = {names.cache_name(model): DynamicCache(config=model.config)}
+    cache = {names.cache_name(): DynamicCache(config=model.config)}
     with no_forward(model):
         Lookahead()(model, IDS, [], [], config, **cache, **kwargs)
 

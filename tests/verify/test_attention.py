@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lookahead import Draft
-from lookahead.verify.attention import position_offsets, tree_mask
+from lookahead.verify.attention import position_offsets, tree_mask, within_window
 from tests.models import prompt, tiny
 from tests.trees import drafts, path_to, tree
 
@@ -32,6 +32,22 @@ def test_the_mask_is_the_one_of_an_obvious_loop(trees: list[Draft], width: int, 
             else:
                 hidden = torch.finfo(dtype).min
                 assert mask[row, 0, token].tolist() == [0.0 if one else hidden for one in expected]
+
+
+@given(st.lists(drafts(), min_size=1, max_size=3), st.integers(1, 6), st.integers(0, 2**16), st.integers(1, 9), DTYPES)
+def test_a_window_counts_the_tokens_of_each_path(
+    trees: list[Draft], width: int, seed: int, window: int, dtype: torch.dtype
+) -> None:
+    past = torch.rand(len(trees), width, generator=torch.Generator().manual_seed(seed)) < 0.5
+    mask = tree_mask(trees, past, dtype)
+    found = within_window(mask, trees, past, window)
+    shown = True if dtype == torch.bool else 0.0
+    for row, draft in enumerate(trees):
+        live = [slot for slot in range(width) if past[row, slot]]
+        for token in range(len(draft) + 1):
+            path = [0, *(node + 1 for node in path_to(draft, token - 1))] if token else [0]
+            expected = {*live, *(width + one for one in path)} & set([*live, *(width + one for one in path)][-window:])
+            assert {slot for slot in range(found.shape[-1]) if found[row, 0, token, slot] == shown} == expected
 
 
 @given(drafts(), st.integers(0, 5))
