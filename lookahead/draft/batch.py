@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,10 +48,13 @@ class Batch:
         return drafts
 
     def accept(self, accepted: list[Accepted], seconds: float) -> None:
-        """Take in what the target emitted in each row, and what the step took beside the drafting."""
+        """Take in what the target emitted in each row, and what the step took beside the drafting.
+
+        Successors are asked for only where something was worth a draft: they cost a row more than all else here.
+        """
         started = time.perf_counter()
         for drafter, one in zip(self.drafters, accepted, strict=True):
-            drafter.hear(one)
+            drafter.hear(one if self._size else replace(one, successors=None))
         tokens = sum(len(one.tokens) for one in accepted)
         self._policy.learn(tokens, self._size)
         drafting = self._drafting + time.perf_counter() - started
