@@ -77,6 +77,9 @@ class RaggedTarget:
         kwargs = names.update_kwargs(self._model, self._outputs, self._kwargs, self._fed)
         if "logits_to_keep" in kwargs:
             kwargs["logits_to_keep"] = self._fed
+        if "cache_position" in kwargs:  # the slots, on releases that are told
+            slots = self._live.shape[1]
+            kwargs["cache_position"] = torch.arange(slots, slots + self._fed, device=self._live.device)
         if self._positions is not None:
             kwargs["position_ids"] = self._positions + position_offsets(drafts).to(self._positions.device)
         kwargs["attention_mask"] = self._mask(drafts)
@@ -126,8 +129,11 @@ class RaggedTarget:
         order = torch.argsort((~self._live).byte(), dim=1, stable=True)  # the live ones first
         places = torch.arange(width, device=self._live.device) - first[:, None]
         live = (places >= 0) & (places < counts[:, None])
-        self._gather(order.gather(1, places.clamp(0, order.shape[1] - 1)), 0)
-        names.crop(self.cache, self._live.shape[1] - width)
+        index = order.gather(1, places.clamp(0, order.shape[1] - 1))[:, None, :, None]
+        for layer in self.cache.layers:  # anew: the layout may be wider, where the longest row was padded
+            shape = (-1, layer.keys.shape[1], -1)
+            layer.keys = layer.keys.gather(2, index.to(layer.keys.device).expand(*shape, layer.keys.shape[3]))
+            layer.values = layer.values.gather(2, index.to(layer.values.device).expand(*shape, layer.values.shape[3]))
         self._live = live
 
     def _gather(self, index: torch.Tensor, start: int) -> None:

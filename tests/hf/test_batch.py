@@ -178,3 +178,13 @@ def test_a_failure_leaves_the_callers_cache_usable() -> None:
                        **{cache_name(): cache})  # fmt: skip
     vanilla, ours = both(model, inputs, lookahead)
     assert torch.equal(vanilla, ours)
+
+
+def test_a_cache_that_was_compacted_is_handed_back_as_wide_as_vanillas() -> None:
+    model, inputs = tiny(), padded([10, 40, 40])
+    free = model.generate(**inputs, max_new_tokens=100)[:, 40:]
+    ends = [int(free[1, 2]), int(free[2, 2])]  # the short one goes on alone
+    wanted = {"return_dict_in_generate": True, "max_new_tokens": 100, "eos_token_id": ends}
+    vanilla, ours = both(model, inputs, Lookahead(cost="linear:0"), **wanted)
+    assert torch.equal(vanilla.sequences, ours.sequences)
+    assert ours[cache_name()].get_seq_length() == ours.sequences.shape[1] - 1

@@ -56,6 +56,7 @@ def tiny(kind: str) -> Any:
     return model
 
 
+@pytest.mark.skipif(not hasattr(transformers.DynamicCache, "activate_past_recording"), reason="refused on old releases")
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("kind", _KINDS)
 def test_text_is_decoded_as_by_vanilla(kind: str, rows: int) -> None:
