@@ -16,7 +16,7 @@ __all__ = ["Batch"]
 
 
 class Batch:
-    """One drafter for each row, and one policy for all of them; `policy_of` gives it for a number of rows.
+    """One drafter for each row, and one policy that they share; `policy_of` gives it for fewer rows.
 
     A forward over a batch costs what its longest draft costs. So one more place is worth the sum of what all rows
     would have in it, and rows that have nothing more to say do not count against the others.
@@ -28,9 +28,7 @@ class Batch:
     """
 
     def __init__(self, drafters: list[Drafter], policy_of: Callable[[int], Policy]) -> None:
-        self._policy_of = policy_of
-        self._policy = policy_of(len(drafters))
-        self._take(drafters)
+        self.drafters, self._policy, self._policy_of = drafters, drafters[0].policy, policy_of
         self._drafting, self._size = 0.0, 0
 
     def propose(self, budgets: list[int]) -> list[Draft]:
@@ -65,10 +63,6 @@ class Batch:
         """Go on with some of the rows only."""
         before, self._policy = self._policy, self._policy_of(len(rows))
         self._policy.go_on(before)
-        self._take([self.drafters[row] for row in rows])
-
-    def _take(self, drafters: list[Drafter]) -> None:
-        """Let these drafters share the policy."""
-        self.drafters = drafters
-        for drafter in drafters:
+        self.drafters = [self.drafters[row] for row in rows]
+        for drafter in self.drafters:
             drafter.policy = self._policy

@@ -218,10 +218,11 @@ class Drafter:
 
     def hear(self, accepted: Accepted) -> None:
         """Take in what the target emitted, but leave the policy to others."""
-        tokens, known = accepted.tokens, [*self._draft.tokens.tolist(), self._last]
+        tokens, draft, last = accepted.tokens, self._draft, self._last
         self._take_in(tokens, accepted.path)
         if tokens and self._recycles and accepted.successors is not None and not self.policy.pauses:
             nodes, successors, shares = accepted.successors(KEPT)
+            known = [*draft.tokens.tolist(), last]  # where -1 is the last one
             self.successors.learn([known[node] for node in nodes], successors, shares)
             self.successors.borrow(tokens[-1], successors[-1], shares[-1])
         self.context += len(tokens)

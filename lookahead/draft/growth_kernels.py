@@ -156,10 +156,16 @@ def sprout(
 
 
 @kernel
+def recycled(share: float, left: float) -> Real:
+    """Chance of a successor with a share of the probability that is left, before all evidence."""
+    return np.float32(min(share, SUREST) * max(left, LEAST))
+
+
+@kernel
 def recycled_chance(tables: Tables, share: float, left: float) -> float:
     """Chance of a successor with a share of the probability that is left."""
-    raw = np.float32(min(share, SUREST) * max(left, LEAST))
-    chance: float = chance_of(tables, np.int64(RECYCLED), np.int64(SPROUT), np.int64(LONGEST * share), raw)
+    length = np.int64(LONGEST * share)
+    chance: float = chance_of(tables, np.int64(RECYCLED), np.int64(SPROUT), length, recycled(share, left))
     return chance
 
 
@@ -184,7 +190,7 @@ def grow(
         groups[one]["leader"], groups[one]["parent"] = (UNDIVIDED if one < len(places) else OUT), UNDIVIDED
     divide(text, places, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width, vocabulary)
     used = sprout(groups, len(places), len(places), tables, (text[-1], np.int64(-1), 1.0), least, vocabulary)
-    count = 0
+    count, children = 0, np.zeros(len(nodes) + 1, np.int32)
     while count < len(nodes):
         best: Number = np.int64(-1)
         for one in range(used):
@@ -193,9 +199,10 @@ def grow(
         if best < 0 or groups[best]["prob"] < least:
             return count
         parent, token, prob = groups[best]["parent"], groups[best]["token"], groups[best]["prob"]
-        if (nodes[:count]["parent"] == parent).sum() >= width:
+        if children[parent + 1] >= width:
             groups[best]["leader"] = OUT
             continue
+        children[parent + 1] += 1
         nodes[count]["token"], nodes[count]["parent"], nodes[count]["prob"] = token, parent, prob
         if best < len(places):
             place = place_of(len(text), places[best]["position"], np.int64(groups[best]["depth"]))
@@ -248,8 +255,7 @@ def score(text: NDArray[np.int32], places: NDArray[np.void], tables: Tables, sai
     for slot in range(tables[3].shape[1] if 0 <= text[-1] < len(tables[3]) else 0):
         token, share = tables[3][text[-1], slot]["token"], tables[3][text[-1], slot]["share"]
         if share > 0.0 and not (tokens == token).any():
-            raw = np.float32(min(share, SUREST) * max(left, LEAST))
-            length = np.int64(LONGEST * share)
+            length, raw = np.int64(LONGEST * share), recycled(share, left)
             observe(tables, np.int64(RECYCLED), np.int64(SPROUT), length, raw, token == said[0])
     one, depth, counted = 0, 0, 0
     while one < len(places) and depth < len(said):

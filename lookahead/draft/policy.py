@@ -31,10 +31,8 @@ class Policy:
 
     def __init__(self, cost: Cost, rows: int = 1) -> None:
         self.cost, self.rows = cost, rows
-        self._tokens, self._spent = (
-            4.0 * rows * _START,
-            _START,
-        )  # high: short drafts at first
+        # A high rate makes for short drafts until more is known.
+        self._tokens, self._spent = 4.0 * rows * _START, _START
         self._saved, self._forward = 0.0, 0.0
         self._tried, self._waiting, self._wait = 0, 0, _SHORTEST
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,7 @@ __all__ = ["takes_ragged_batches", "takes_trees"]
 
 _REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 _Mask = torch.dtype | None
-_known: weakref.WeakKeyDictionary[Any, dict[tuple[str, torch.dtype], _Mask]] = weakref.WeakKeyDictionary()
-_ragged: weakref.WeakKeyDictionary[Any, dict[tuple[str, torch.dtype], bool]] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Any, dict[tuple[Any, str, torch.dtype], Any]] = weakref.WeakKeyDictionary()
 
 
 def takes_trees(model: Any, cache: Any) -> _Mask:
@@ -32,13 +32,10 @@ def takes_trees(model: Any, cache: Any) -> _Mask:
     dtype. Alibi models, relative position biases and recurrent layers fail the comparison, flash attention takes no
     such mask.
     """
-    if model.training or not all(names.is_plain_layer(layer) for layer in cache.layers):
+    if not all(names.is_plain_layer(layer) for layer in cache.layers):
         return None
-    answers = _known.setdefault(model, {})
-    key = (str(model.config.get_text_config()._attn_implementation), model.dtype)
-    if key not in answers:
-        answers[key] = _try(model)
-    return answers[key]
+    mask: _Mask = _found_out(model, _mask_that_agrees)
+    return mask
 
 
 def takes_ragged_batches(model: Any) -> bool:
@@ -47,14 +44,21 @@ def takes_ragged_batches(model: Any) -> bool:
     They may if the logits are those that each row gives alone. Costs four forwards over at most eight tokens, once per
     model, attention implementation and dtype. Biases by slot, recurrent layers and evicting caches fail.
     """
-    answers = _ragged.setdefault(model, {})
-    key = (str(model.config.get_text_config()._attn_implementation), model.dtype)
+    return bool(_found_out(model, _ragged_logits_agree))
+
+
+def _found_out(model: Any, ask: Callable[[Any], Any]) -> Any:
+    """Return what a comparison says of the model, made once; None for a model that refuses it with an error."""
+    if model.training:
+        return None
+    answers = _known.setdefault(model, {})
+    key = (ask, str(model.config.get_text_config()._attn_implementation), model.dtype)
     if key not in answers:
         try:
             with torch.no_grad():
-                answers[key] = not model.training and _ragged_logits_agree(model)
+                answers[key] = ask(model)
         except _REFUSALS:
-            answers[key] = False
+            answers[key] = None
     return answers[key]
 
 
@@ -79,13 +83,10 @@ def _ragged_logits_agree(model: Any) -> bool:
     return all(float((one[0] - other).abs().max()) <= allowed for one, other in zip(found, alone, strict=True))
 
 
-def _try(model: Any) -> _Mask:
-    """Run the comparison; a model that refuses the mask with an error takes no trees."""
-    try:
-        mask = names.mask_dtype(model)
-        return mask if mask is not None and _logits_agree(model, mask) else None
-    except _REFUSALS:
-        return None
+def _mask_that_agrees(model: Any) -> _Mask:
+    """Return the type of the mask with which a tree's logits are the branches' own."""
+    mask = names.mask_dtype(model)
+    return mask if mask is not None and _logits_agree(model, mask) else None
 
 
 def _logits_agree(model: Any, mask: torch.dtype) -> bool:

@@ -8,10 +8,10 @@ import torch
 
 from . import names
 
-__all__ = ["keep_rows"]
+__all__ = ["keep_rows", "slots"]
 
 
-def keep_rows(cache: Any, fed: int, rows: list[int]) -> None:
+def keep_rows(cache: Any, fed: int, rows: list[list[int]]) -> None:
     """Keep some of the last forward's rows in the cache and drop its others.
 
     Positions are baked into the cached keys, so a row may be moved to another slot as it is.
@@ -22,18 +22,20 @@ def keep_rows(cache: Any, fed: int, rows: list[int]) -> None:
         Changed in place; its last `fed` entries are the forward's rows.
     fed : int
         Rows of the last forward.
-    rows : list of int
-        The rows to keep, rising.
+    rows : list of list of int
+        For each sequence of the batch the rows to keep, rising; where it keeps fewer than another, any may follow.
     """
-    if rows != list(range(len(rows))):
+    width = max(len(kept) for kept in rows)
+    if any(kept != list(range(len(kept))) for kept in rows):
+        chosen = torch.tensor([kept + [0] * (width - len(kept)) for kept in rows])
         for layer in cache.layers:
-            _gather(layer.keys, fed, rows)
-            _gather(layer.values, fed, rows)
-    names.crop(cache, fed - len(rows))
+            for states in (layer.keys, layer.values):
+                start = states.shape[-2] - fed
+                states[..., start : start + width, :] = slots(states, chosen + start)
+    names.crop(cache, fed - width)
 
 
-def _gather(states: torch.Tensor, fed: int, rows: list[int]) -> None:
-    """Move the kept rows [batch, heads, row, head size] of the last `fed` to their front, in place."""
-    start = states.shape[-2] - fed
-    chosen = torch.tensor(rows, device=states.device) + start
-    states[..., start : start + len(rows), :] = states.index_select(-2, chosen)
+def slots(states: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    """Return the `chosen` slots, int64 [batch, n], of keys or values [batch, heads, slots, head size]."""
+    index = chosen[:, None, :, None].to(states.device)
+    return states.gather(2, index.expand(-1, states.shape[1], -1, states.shape[3]))

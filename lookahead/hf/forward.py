@@ -58,7 +58,7 @@ class Target:
 
     def keep(self, nodes: list[int]) -> None:
         """Keep the last known token and these nodes of the draft in the cache, drop the others."""
-        keep_rows(self.cache, self._fed, [0, *(node + 1 for node in nodes)])
+        keep_rows(self.cache, self._fed, [[0, *(node + 1 for node in nodes)]])
         self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(nodes) + 1)
 
     def _logits(self, rows: int) -> torch.Tensor:

@@ -96,7 +96,7 @@ class Lookahead:
         rows, stats = len(input_ids), Stats()
         if rows > 1:
             refuse_in_batches(model, generation_config, logits_processor, stopping_criteria, streamer, cache)
-        drafters = [self._drafter(model) for _ in range(rows)]
+        drafters = self._drafters(model, rows)
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
         self.stats = stats
         generation: _Generation | BatchGeneration
@@ -121,13 +121,14 @@ class Lookahead:
             streamer.end()
         return generation.result()
 
-    def _drafter(self, model: Any) -> Drafter:
-        """Return a drafter for one row of a call, which shares what earlier calls learnt."""
-        drafter = Drafter(self.tokenizer, **asdict(self.options))
-        drafter.calibration = self._calibration
-        drafter.policy = self._policy(model, drafter.policy.cost, 1)
-        drafter.successors = self._successors.setdefault(costs.key_of(model), Successors())
-        return drafter
+    def _drafters(self, model: Any, rows: int) -> list[Drafter]:
+        """Return a drafter for each row of a call; they share what earlier calls learnt."""
+        drafters = [Drafter(self.tokenizer, **asdict(self.options)) for _ in range(rows)]
+        policy = self._policy(model, drafters[0].policy.cost, rows)
+        successors = self._successors.setdefault(costs.key_of(model), Successors())
+        for drafter in drafters:
+            drafter.calibration, drafter.policy, drafter.successors = self._calibration, policy, successors
+        return drafters
 
     def _policy(self, model: Any, cost: Cost, rows: int) -> Policy:
         """Return the policy for a number of rows, with what earlier calls learnt; a cost that is given stays."""

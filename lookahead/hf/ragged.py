@@ -10,6 +10,7 @@ from transformers import DynamicCache
 from ..tree import Draft
 from ..verify.attention import position_offsets, tree_mask, within_window
 from . import names
+from .cache import keep_rows, slots
 
 __all__ = ["RaggedTarget"]
 
@@ -42,7 +43,7 @@ class RaggedTarget:
         self._windows: dict[str | None, int | None] | None = None
         if not all(names.is_plain_layer(layer) for layer in self.cache.layers):
             self._kwargs[self.cache_name] = DynamicCache()  # keeps what a row's own window may still need
-            self._windows = names.windows_by_mask(model)
+            self._windows, self._windows_mask = names.windows_by_mask(model), names.mask_dtype(model) or torch.bool
 
     @property
     def cache(self) -> Any:
@@ -78,8 +79,8 @@ class RaggedTarget:
         if "logits_to_keep" in kwargs:
             kwargs["logits_to_keep"] = self._fed
         if "cache_position" in kwargs:  # the slots, on releases that are told
-            slots = self._live.shape[1]
-            kwargs["cache_position"] = torch.arange(slots, slots + self._fed, device=self._live.device)
+            taken = self._live.shape[1]
+            kwargs["cache_position"] = torch.arange(taken, taken + self._fed, device=self._live.device)
         if self._positions is not None:
             kwargs["position_ids"] = self._positions + position_offsets(drafts).to(self._positions.device)
         kwargs["attention_mask"] = self._mask(drafts)
@@ -91,7 +92,7 @@ class RaggedTarget:
     def _mask(self, drafts: list[Draft]) -> Any:
         """Return the mask: of every slot, int64 [rows, slots], or of every token and slot for trees and windows."""
         if self._windows is not None:
-            full = tree_mask(drafts, self._live, names.mask_dtype(self._model) or torch.bool)
+            full = tree_mask(drafts, self._live, self._windows_mask)
             masks = {
                 name: full if window is None else within_window(full, drafts, self._live, window)
                 for name, window in self._windows.items()
@@ -108,18 +109,15 @@ class RaggedTarget:
         """Keep of each row the last known token and these nodes of its draft; None keeps nothing of a row."""
         kept = [[] if row is None else [0, *(node + 1 for node in row)] for row in nodes]
         width = max(len(row) for row in kept)
-        index = torch.tensor([row + [0] * (width - len(row)) for row in kept], device=self._live.device)
-        if any(row != list(range(len(row))) for row in kept):
-            self._gather(index + self._live.shape[1], self._live.shape[1])
-        names.crop(self.cache, self._fed - width)
+        keep_rows(self.cache, self._fed, kept)
         counts = torch.tensor([len(row) for row in kept], device=self._live.device)
         live = torch.arange(width, device=self._live.device) < counts[:, None]
         self._live = torch.cat([self._live, live], dim=1)
         if self._positions is not None:
             self._positions = self._positions + counts[:, None]
         self._counts = [count + len(row) for count, row in zip(self._counts, kept, strict=True)]
-        slots, needed = self._live.shape[1], max(self._counts)
-        if slots - needed > _WASTE * slots:
+        taken, needed = self._live.shape[1], max(self._counts)
+        if taken - needed > _WASTE * taken:
             self.compact([needed - count for count in self._counts])
 
     def compact(self, starts: list[int]) -> None:
@@ -129,20 +127,10 @@ class RaggedTarget:
         order = torch.argsort((~self._live).byte(), dim=1, stable=True)  # the live ones first
         places = torch.arange(width, device=self._live.device) - first[:, None]
         live = (places >= 0) & (places < counts[:, None])
-        index = order.gather(1, places.clamp(0, order.shape[1] - 1))[:, None, :, None]
+        chosen = order.gather(1, places.clamp(0, order.shape[1] - 1))
         for layer in self.cache.layers:  # anew: the layout may be wider, where the longest row was padded
-            shape = (-1, layer.keys.shape[1], -1)
-            layer.keys = layer.keys.gather(2, index.to(layer.keys.device).expand(*shape, layer.keys.shape[3]))
-            layer.values = layer.values.gather(2, index.to(layer.values.device).expand(*shape, layer.values.shape[3]))
+            layer.keys, layer.values = slots(layer.keys, chosen), slots(layer.values, chosen)
         self._live = live
-
-    def _gather(self, index: torch.Tensor, start: int) -> None:
-        """Move slots, int64 [rows, n], to where `start` is, in all layers."""
-        for layer in self.cache.layers:
-            for states in (layer.keys, layer.values):
-                chosen = index[:, None, :, None].to(states.device)
-                shape = (states.shape[0], states.shape[1], index.shape[1], states.shape[3])
-                states[:, :, start : start + index.shape[1]] = states.gather(2, chosen.expand(shape))
 
     def select(self, rows: list[int]) -> None:
         """Go on with some of the rows only."""

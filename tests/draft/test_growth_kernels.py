@@ -28,6 +28,7 @@ KERNELS = (
     "grow",
     "observe",
     "place_of",
+    "recycled",
     "recycled_chance",
     "score",
     "sprout",
@@ -283,6 +284,7 @@ def test_evidence_leads_to_what_is_observed(raw: float, truth: float, seed: int)
 @given(st.integers(0, 9), st.floats(0.001, 1), st.floats(-0.5, 1))
 def test_recycled_chance(seed: int, share: float, left: float) -> None:
     tables = (FIRST, LATER, evidence(seed), NOTHING)
+    assert kernels.recycled(share, left) == pytest.approx(twins.recycled(share, left))
     chance = kernels.recycled_chance(tables, share, left)
     assert chance == pytest.approx(twins.recycled_chance(tables, share, left)) and 0 < chance < 1
 

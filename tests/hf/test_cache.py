@@ -28,7 +28,7 @@ def cache_of(length: int) -> tuple[Any, list[tuple[torch.Tensor, torch.Tensor]]]
 def test_what_stays_is_the_past_and_the_kept_rows(past: int, fed: int, data: st.DataObject) -> None:
     rows = sorted(data.draw(st.sets(st.integers(0, fed - 1))))
     cache, states = cache_of(past + fed)
-    keep_rows(cache, fed, rows)
+    keep_rows(cache, fed, [rows])
     kept = [*range(past), *(past + row for row in rows)]
     for layer, (keys, values) in zip(cache.layers, states, strict=True):
         assert torch.equal(layer.keys, torch.stack([keys[:, :, i] for i in kept], dim=2) if kept else keys[:, :, :0])
@@ -39,14 +39,14 @@ def test_what_stays_is_the_past_and_the_kept_rows(past: int, fed: int, data: st.
 
 def test_rows_at_the_front_are_not_moved() -> None:
     cache, states = cache_of(9)
-    keep_rows(cache, 4, [0, 1])
+    keep_rows(cache, 4, [[0, 1]])
     assert cache.get_seq_length() == 7
     assert torch.equal(cache.layers[0].keys, states[0][0][:, :, :7])
 
 
 def test_all_rows_may_stay() -> None:
     cache, states = cache_of(9)
-    keep_rows(cache, 4, [0, 1, 2, 3])
+    keep_rows(cache, 4, [[0, 1, 2, 3]])
     assert torch.equal(cache.layers[1].values, states[1][1])
 
 
@@ -69,7 +69,7 @@ def test_a_cache_goes_on_as_if_rejected_rows_had_never_been(kind: str) -> None:
             use_cache=True,
             **{name: rolled},
         )
-        keep_rows(rolled, 5, [0, 2, 3])
+        keep_rows(rolled, 5, [[0, 2, 3]])
         following = torch.tensor([[7, 8]])
         expected = model(input_ids=following, use_cache=True, **{name: clean}).logits
         found = model(input_ids=following, use_cache=True, **{name: rolled}).logits
