@@ -81,13 +81,19 @@ class BatchGeneration:
         started = time.perf_counter()
         try:
             self._prefill(prediction)
+            self._decode()
+        finally:
+            self._stats.total_seconds = time.perf_counter() - started
+
+    def _decode(self) -> None:
+        """Go on behind the prompts; however it ends, a cache that is handed back is as plain decoding leaves it."""
+        try:
             with names.decoding(self._model):
                 while not all(self._done):
                     self._step()
         finally:
             if self._keeps_rows:
-                self._target.compact(self._target.beginnings)  # as plain decoding leaves it
-            self._stats.total_seconds = time.perf_counter() - started
+                self._target.compact(self._target.beginnings)
 
     def _prefill(self, prediction: list[int]) -> None:
         """Run the prompts and emit the first token of each row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -188,3 +189,29 @@ def test_a_cache_that_was_compacted_is_handed_back_as_wide_as_vanillas() -> None
     vanilla, ours = both(model, inputs, Lookahead(cost="linear:0"), **wanted)
     assert torch.equal(vanilla.sequences, ours.sequences)
     assert ours[cache_name()].get_seq_length() == ours.sequences.shape[1] - 1
+
+
+def test_a_prefill_that_fails_is_what_the_caller_hears_of() -> None:
+    model = tiny()
+
+    def fails(*_: Any) -> None:
+        raise MemoryError("no room")
+
+    assert torch.equal(*both(model, padded([20, 20]), Lookahead()))  # the comparisons are made
+    hook = model.register_forward_pre_hook(fails)
+    try:
+        with pytest.raises(MemoryError, match="no room"):
+            model.generate(
+                **padded([20, 20]), return_dict_in_generate=True, max_new_tokens=5, custom_generate=Lookahead()
+            )
+    finally:
+        hook.remove()
+
+
+def test_a_model_in_training_is_asked_again_later() -> None:
+    model = copy.deepcopy(tiny(seed=7))
+    model.train()
+    with pytest.raises(ValueError, match="does not keep rows of a batch apart"):
+        model.generate(**padded([20, 20]), max_new_tokens=5, custom_generate=Lookahead())
+    model.eval()
+    assert torch.equal(*both(model, padded([20, 20]), Lookahead()))
