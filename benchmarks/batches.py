@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
+from functools import partial
 from typing import Any
 
 import torch
-from transformers import LogitsProcessor, LogitsProcessorList
+from transformers import LogitsProcessorList
 
+from benchmarks.forced import Force
 from benchmarks.renames import rename_tasks
 from benchmarks.tasks import render
-from benchmarks.timing import machine, ratio
+from benchmarks.timing import in_turns, machine, ratio
 from examples import smollm2
 from lookahead import Lookahead
 
@@ -31,22 +32,6 @@ _QUESTIONS = (
 POLICIES: dict[str, dict[str, Any]] = {"lookahead": {}, "policy off": {"budget": 16, "cost": "linear:0"}}
 
 
-class ForceRows(LogitsProcessor):
-    """Lifts the next token of the recorded answer that belongs to a row's prompt, by a finite number."""
-
-    row_wise = True
-
-    def __init__(self, prompts: torch.Tensor, answers: list[list[int]]) -> None:
-        self.length = prompts.shape[1]
-        self.answers = {tuple(prompt): answer for prompt, answer in zip(prompts.tolist(), answers, strict=True)}
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Change scores, float32 [rows, vocabulary], in place."""
-        for row, ids in zip(scores, input_ids.tolist(), strict=True):
-            row[self.answers[tuple(ids[: self.length])][len(ids) - self.length]] += 1e4
-        return scores
-
-
 def edits(tokenizer: Any, rows: int, tokens: int) -> list[tuple[list[int], list[int]]]:
     """Return the prompts and answers of the tasks with the shortest prompts."""
     rendered = [render(edit, "whole file", tokenizer) for edit in rename_tasks(60, seed=0)]
@@ -54,43 +39,33 @@ def edits(tokenizer: Any, rows: int, tokens: int) -> list[tuple[list[int], list[
     return long[:rows]
 
 
-def padded(prompts: list[list[int]], pad: int) -> dict[str, torch.Tensor]:
-    """Return ids and mask, int64 [rows, longest], padded on the left."""
-    longest = max(map(len, prompts))
-    ids = torch.tensor([[pad] * (longest - len(prompt)) + prompt for prompt in prompts])
-    mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
-    return {"input_ids": ids, "attention_mask": mask}
-
-
 def measure(task: str, rows: list[tuple[list[int], list[int]]], model: Any, tokenizer: Any, given: Any) -> None:
     """Time one task at one batch size and print a line of the table."""
     forced, policies = task == "edits", POLICIES if task == "edits" else {"lookahead": {}}
-    inputs = padded([prompt for prompt, _ in rows], tokenizer.pad_token_id)
-    processors = [ForceRows(inputs["input_ids"], [answer for _, answer in rows])] if forced else []
-    seconds: dict[str, list[float]] = {name: [] for name in ("generate", *policies)}
-    outputs, forwards = dict[str, torch.Tensor](), dict[str, int]()
-    for round_ in range(-1, given.rounds):  # the first is not counted
-        for name in list(seconds) if round_ % 2 else list(reversed(seconds)):
-            lookahead = Lookahead(tokenizer, **policies[name]) if name in policies else None
-            torch.manual_seed(round_)
-            started = time.perf_counter()
-            outputs[name] = model.generate(
-                **inputs,
-                max_new_tokens=given.tokens,
-                do_sample=not forced,
-                logits_processor=LogitsProcessorList(processors),
-                custom_generate=lookahead,
-            )
-            if round_ >= 0:
-                seconds[name].append(time.perf_counter() - started)
-            if lookahead is not None:
-                forwards[name] = lookahead.stats.forwards
+    prompts = [{"input_ids": prompt} for prompt, _ in rows]
+    inputs = tokenizer.pad(prompts, padding_side="left", return_tensors="pt")
+    processors = [Force(inputs["input_ids"], [answer for _, answer in rows])] if forced else []
+    outputs, made = dict[str, torch.Tensor](), dict[str, Lookahead]()
+
+    def run(name: str) -> None:
+        if name in policies:
+            made[name] = Lookahead(tokenizer, **policies[name])  # a new one remembers nothing of the rounds before
+        torch.manual_seed(0)
+        outputs[name] = model.generate(
+            **inputs,
+            max_new_tokens=given.tokens,
+            do_sample=not forced,
+            logits_processor=LogitsProcessorList(processors),
+            custom_generate=made.get(name),
+        )
+
+    seconds = in_turns({name: partial(run, name) for name in ("generate", *policies)}, given.rounds)
     if forced and any(not torch.equal(output, outputs["generate"]) for output in outputs.values()):
         raise SystemExit("the outputs differ")
     cells = [f"{len(rows) * given.tokens / statistics.median(seconds['generate']):.1f}"]
-    for name in policies:
+    for name, lookahead in made.items():
         middle, least, most = ratio(seconds["generate"], seconds[name])
-        cells += [f"{given.tokens / forwards[name]:.2f}", f"{middle:.2f} ({least:.2f} to {most:.2f})"]
+        cells += [f"{given.tokens / lookahead.stats.forwards:.2f}", f"{middle:.2f} ({least:.2f} to {most:.2f})"]
     print(f"| {task} | {len(rows)} | {' | '.join(cells + [''] * (5 - len(cells)))} |", flush=True)
 
 

@@ -23,16 +23,20 @@ from lookahead import Lookahead
 
 
 class Force(LogitsProcessor):
-    """Lifts the next token of a recorded answer above all others, by a finite number."""
+    """Lifts the next token of the recorded answer that belongs to a row's prompt, by a finite number."""
 
-    def __init__(self, prompt_length: int, answer: list[int]) -> None:
-        self.prompt_length, self.answer = prompt_length, answer
+    row_wise = True  # so that a batch may use it
+
+    def __init__(self, prompts: torch.Tensor, answers: list[list[int]]) -> None:
+        self.length = prompts.shape[1]
+        self.answers = {tuple(prompt): answer for prompt, answer in zip(prompts.tolist(), answers, strict=True)}
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Change scores, float32 [1, vocabulary], in place."""
-        at = input_ids.shape[1] - self.prompt_length
-        if at < len(self.answer):
-            scores[:, self.answer[at]] += 1e4
+        """Change scores, float32 [rows, vocabulary], in place."""
+        for row, ids in zip(scores, input_ids.tolist(), strict=True):
+            answer, at = self.answers[tuple(ids[: self.length])], len(ids) - self.length
+            if at < len(answer):
+                row[answer[at]] += 1e4
         return scores
 
 
@@ -72,11 +76,12 @@ def measure(form: str, rows: list[tuple[list[int], list[int]]], model: Any, toke
 
     def run(**settings: Any) -> None:
         for prompt, answer in rows:
+            ids = torch.tensor([prompt])
             out = model.generate(
-                torch.tensor([prompt]),
+                ids,
                 max_new_tokens=len(answer),
                 do_sample=False,
-                logits_processor=LogitsProcessorList([Force(len(prompt), answer)]),
+                logits_processor=LogitsProcessorList([Force(ids, [answer])]),
                 **settings,
             )
             if out[0, len(prompt) :].tolist() != answer:

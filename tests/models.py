@@ -11,7 +11,7 @@ from transformers import DynamicCache
 
 VOCABULARY = 61
 
-_SMALL = {
+SMALL = {
     "vocab_size": VOCABULARY,
     "hidden_size": 32,
     "intermediate_size": 48,
@@ -56,7 +56,7 @@ def tiny(kind: str = "llama", dtype: torch.dtype = torch.float64, attention: str
         dtype = torch.float32  # its grouped product knows no wider type
     if kind == "bloom":
         attention = "eager"
-    config = getattr(transformers, f"{family}Config")(**{**_SMALL, **extra})
+    config = getattr(transformers, f"{family}Config")(**{**SMALL, **extra})
     config._attn_implementation = attention
     name = f"{family.removesuffix('Text')}{'LMHeadModel' if kind == 'gpt2' else 'ForCausalLM'}"
     torch.manual_seed(seed)

@@ -18,8 +18,8 @@ class Successors:
     """Each token's likeliest successors, as the logits that verification computes anyway last showed them.
 
     Token Recycling (Luo et al., arXiv 2408.08696) keeps the last top-k of every token, also of draft tokens that were
-    refused. Here a token's rows blend: with half the weight on what came last, 0.50 rather than 0.42 of the next tokens
-    in SmolLM2's greedy chats were among the first three, and the shares are probabilities to go by.
+    refused. Here a token's rows blend, with half the weight on what came last: more of what is said next stands among
+    the first, and the shares are probabilities to go by.
 
     Attributes
     ----------

@@ -10,18 +10,9 @@ import torch
 import transformers
 
 from lookahead import Lookahead
-from tests.models import VOCABULARY, prompt
+from tests.models import SMALL, prompt
 
-_TEXT = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "initializer_range": 0.3,
-}
+_TEXT = {**SMALL, "head_dim": 8}
 _VISION = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 _IMAGE = 60
 _KINDS: dict[str, dict[str, Any]] = {
