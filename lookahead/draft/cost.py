@@ -27,6 +27,9 @@ class Cost(Protocol):
     def curve(self, budget: int) -> NDArray[np.float64]:
         """Return the cost of a forward with k draft tokens, float64 [budget + 1], never falling; entry 0 is 1."""
 
+    def cheapest(self, budget: int) -> float:
+        """Return what the cheapest of the first `budget` draft tokens costs; 1 where there is none."""
+
 
 class FixedCost:
     """A cost that is given, so that runs repeat whatever the clock says."""
@@ -46,10 +49,15 @@ class FixedCost:
                 "allowed are finite numbers above 0 that do not fall as the draft grows"
             )
         self._curve: NDArray[np.float64] = values / values[0]
+        self._cheapest = _cheapest(self._curve)
 
     def curve(self, budget: int) -> NDArray[np.float64]:
         """Return what was tabulated."""
         return self._curve[: budget + 1]
+
+    def cheapest(self, budget: int) -> float:
+        """Return what the cheapest of the first `budget` tokens costs."""
+        return self._cheapest[min(budget, len(self._cheapest) - 1)]
 
 
 class MeasuredCost:
@@ -71,6 +79,7 @@ class MeasuredCost:
         self._times: dict[int, dict[int, deque[tuple[int, float]]]] = {}
         self._context = 0
         self._known: NDArray[np.float64] = self._prior
+        self._cheapest = _cheapest(self._prior)
         self._looked = -1
         self._lock = threading.Lock()  # one model may serve several threads
         self.heard = 0
@@ -90,7 +99,13 @@ class MeasuredCost:
         with self._lock:
             if self._looked < 0 or self.heard - self._looked >= min(_RENEW, self._looked + 1):
                 self._looked, self._known = self.heard, np.interp(_SIZES, _KNOTS, self._estimate())
+                self._cheapest = _cheapest(self._known)
         return self._known[: budget + 1]
+
+    def cheapest(self, budget: int) -> float:
+        """Return what the cheapest of the first `budget` tokens costs."""
+        self.curve(budget)
+        return self._cheapest[min(budget, len(self._cheapest) - 1)]
 
     def _estimate(self) -> NDArray[np.float64]:
         """Return the relative cost at the knots."""
@@ -130,6 +145,11 @@ class MeasuredCost:
                 if str(context).isdecimal() and int(size) in _KNOTS and 0 < float(seconds) < 3600:
                     known = deque([(0, float(seconds))], maxlen=_KEPT)
                     self._times.setdefault(int(context), {}).setdefault(_KNOTS.index(int(size)), known)
+
+
+def _cheapest(curve: NDArray[np.float64]) -> list[float]:
+    """Return at each budget what the cheapest token costs."""
+    return [1.0, *np.minimum.accumulate(np.diff(curve)).tolist()]
 
 
 def _rising(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -230,8 +230,7 @@ class Drafter:
     def _take_in(self, tokens: list[int], path: list[int]) -> None:
         """Learn from what was said, and index it; while drafting pauses it waits."""
         if self._candidates is not None:
-            places = self._candidates.copy()
-            places["position"] -= self._corpus.first
+            places = self._corpus.local(self._candidates)
             self.calibration.learn(self._corpus.tokens, places, self.successors, tokens)
         copied = [place for place in self._places[path].tolist() if place >= 0]
         if copied:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..index.corpus import Corpus
 from ..tree import Draft
 from . import growth_kernels as kernels
+from .growth_kernels import GROUP, SPROUTS
 
 __all__ = ["grow"]
 
@@ -48,19 +49,15 @@ def grow(
     places : int64 [len(draft)]
         The position that each token was copied from, -1 for one that is no copy.
     """
-    nodes, groups = np.empty(budget, kernels.NODE), np.empty(len(candidates) + kernels.SPROUTS, kernels.GROUP)
-    local = candidates.copy()
-    local["position"] -= corpus.first
-    count = kernels.grow(corpus.tokens, local, groups, tables, nodes, width, least, vocabulary)
-    nodes = nodes[:count]
-    used = nodes["candidate"].tolist()
+    tokens, parents, chosen = np.empty(budget, np.int32), np.empty(budget, np.int32), np.empty(budget, np.int32)
+    probs, places = np.empty(budget, np.float32), np.empty(budget, np.int64)
+    nodes, groups = (tokens, parents, probs, chosen, places), np.empty(len(candidates) + SPROUTS, GROUP)
+    count = kernels.grow(corpus.tokens, corpus.local(candidates), groups, tables, nodes, width, least, vocabulary)
+    used, places = chosen[:count].tolist(), places[:count]
+    if corpus.first:
+        places[places >= 0] += corpus.first
     distinct = list(set(used) - {-1})
     names = dict(zip(distinct, corpus.sources(candidates["position"][distinct].tolist()), strict=True))
     names[-1] = "recycled"
-    draft = Draft(
-        tokens=np.ascontiguousarray(nodes["token"]),
-        parents=np.ascontiguousarray(nodes["parent"]),
-        probs=np.ascontiguousarray(nodes["prob"]),
-        sources=tuple(names[one] for one in used),
-    )
-    return draft, np.where(nodes["candidate"] < 0, -1, nodes["place"] + corpus.first)
+    sources = tuple([names[one] for one in used])
+    return Draft(tokens=tokens[:count], parents=parents[:count], probs=probs[:count], sources=sources), places

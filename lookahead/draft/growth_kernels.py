@@ -12,11 +12,11 @@ from .._jit import kernel
 Number: TypeAlias = int | np.int64
 Real: TypeAlias = float | np.float32
 Tables: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.void], NDArray[np.void]]
+Nodes: TypeAlias = tuple[
+    NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]
+]  # token, parent, path probability, candidate and place of each node
 
 PLACE = np.dtype([("position", np.int64), ("match_length", np.int32), ("kind", np.int32)])
-NODE = np.dtype(
-    [("token", np.int32), ("parent", np.int32), ("prob", np.float32), ("candidate", np.int32), ("place", np.int64)]
-)
 GROUP = np.dtype(
     [("leader", np.int32), ("depth", np.int32), ("parent", np.int32), ("token", np.int32), ("prob", np.float64)]
 )
@@ -175,7 +175,7 @@ def grow(
     places: NDArray[np.void],
     groups: NDArray[np.void],
     tables: Tables,
-    nodes: NDArray[np.void],
+    nodes: Nodes,
     width: int,
     least: float,
     vocabulary: int,
@@ -190,8 +190,9 @@ def grow(
         groups[one]["leader"], groups[one]["parent"] = (UNDIVIDED if one < len(places) else OUT), UNDIVIDED
     divide(text, places, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width, vocabulary)
     used = sprout(groups, len(places), len(places), tables, (text[-1], np.int64(-1), 1.0), least, vocabulary)
-    count, children = 0, np.zeros(len(nodes) + 1, np.int32)
-    while count < len(nodes):
+    tokens, parents, probs, candidates, at = nodes
+    count, children = 0, np.zeros(len(tokens) + 1, np.int32)
+    while count < len(tokens):
         best: Number = np.int64(-1)
         for one in range(used):
             if groups[one]["leader"] == one and (best < 0 or groups[one]["prob"] > groups[best]["prob"]):
@@ -203,13 +204,13 @@ def grow(
             groups[best]["leader"] = OUT
             continue
         children[parent + 1] += 1
-        nodes[count]["token"], nodes[count]["parent"], nodes[count]["prob"] = token, parent, prob
+        tokens[count], parents[count], probs[count] = token, parent, prob
         if best < len(places):
             place = place_of(len(text), places[best]["position"], np.int64(groups[best]["depth"]))
-            nodes[count]["candidate"], nodes[count]["place"] = best, place
+            candidates[count], at[count] = best, place
             divide(text, places, groups, tables, (best, np.int64(count), prob), width, vocabulary)
         else:
-            nodes[count]["candidate"], nodes[count]["place"] = -1, -1
+            candidates[count], at[count] = -1, -1
             groups[best]["leader"] = OUT
         used = sprout(groups, len(places), used, tables, (token, np.int64(count), prob), least, vocabulary)
         count += 1

@@ -52,17 +52,14 @@ class Policy:
 
     def least(self, budget: int) -> float:
         """Return the path probability below which no token of a draft of at most `budget` tokens can pay."""
-        curve = self.cost.curve(budget)
-        if len(curve) < 2:
-            return 1.0
-        return max(_LEAST, self.rate * float(np.diff(curve).min()))
+        return max(_LEAST, self.rate * self.cost.cheapest(budget)) if budget else 1.0
 
     def size(self, probs: NDArray[np.float32]) -> int:
         """Return how many tokens of a draft pay, given their path probabilities, float32 [n], which never rise."""
         if not len(probs):
             return 0
         curve = self.cost.curve(len(probs))
-        gains = np.cumsum(probs) - self.rate * (curve[1:] - curve[0])
+        gains = probs.cumsum(dtype=np.float64) - self.rate * (curve[1:] - 1.0)
         best = int(gains.argmax())
         return best + 1 if gains[best] > 0 else 0
 

@@ -81,9 +81,12 @@ class Corpus:
         """
         self._check_open()
         array = token_array(tokens)
-        chunk = max(1, array.size if self.max_bytes is None else self.max_bytes // _CHUNK)
+        if self.max_bytes is None:
+            self._tree.take(array)
+            return
+        chunk = max(1, self.max_bytes // _CHUNK)
         for begin in range(0, array.size, chunk):
-            self._tree.extend(array[begin : begin + chunk])
+            self._tree.take(array[begin : begin + chunk])
             self.evict()
 
     def _check_open(self) -> None:
@@ -139,6 +142,14 @@ class Corpus:
     def nbytes(self) -> int:
         """Bytes allocated for the tree."""
         return self._tree.nbytes
+
+    def local(self, places: NDArray[np.void]) -> NDArray[np.void]:
+        """Return places with their field `position` counted within `tokens`; the same array where nothing was evicted."""
+        if not self.first:
+            return places
+        local = places.copy()
+        local["position"] -= self.first
+        return local
 
     def source(self, position: int) -> str:
         """Name the source of the token at `position`.

@@ -103,9 +103,10 @@ class SuffixTree:
             When the ids are not integers, not one-dimensional, or outside 0..2**31 - 1.
 
         """
-        self._take(token_array(tokens))
+        self.take(token_array(tokens))
 
-    def _take(self, left: NDArray[np.int32]) -> None:
+    def take(self, left: NDArray[np.int32]) -> None:
+        """Add token ids, int32 [n], that are as `token_array` gives them."""
         while left.size:
             left = left[kernels.extend(self._state, self._text, self._nodes, self._edges, left) :]
             if left.size:
@@ -116,7 +117,7 @@ class SuffixTree:
         held = int(self._state[kernels.LENGTH])
         if held == 0 or self._text[held - 1] < 0:
             return
-        self._take(np.full(1, _BORDER, np.int32))
+        self.take(np.full(1, _BORDER, np.int32))
 
     def forget(self, position: int) -> None:
         """Drop all tokens before `position` and build the tree anew from the rest; later positions keep their numbers.
@@ -132,7 +133,7 @@ class SuffixTree:
         kept = self._text[position - self._first : len(self) - self._first]
         self._first = position
         self._reset(kept.size)
-        self._take(kept)
+        self.take(kept)
 
     def _grow(self, coming: int) -> None:
         """Enlarge the tables that are full, to what `coming` tokens need if they are like the ones held."""

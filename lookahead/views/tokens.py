@@ -82,11 +82,14 @@ class Tokens:
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
         """Return the bytes, in UTF-8, that each token adds to the text; a space between words belongs to the later."""
-        missing = [one for one in dict.fromkeys(ids) if one not in self._known]
-        if missing:
-            texts = self._tokenizer.convert_ids_to_tokens(missing)
-            self._known |= {one: self._piece(one, text) for one, text in zip(missing, texts, strict=True)}
-        return [self._known[one] for one in ids]
+        known = self._known
+        try:
+            return [known[one] for one in ids]
+        except KeyError:
+            missing = [one for one in dict.fromkeys(ids) if one not in known]
+        texts = self._tokenizer.convert_ids_to_tokens(missing)
+        known.update((one, self._piece(one, text)) for one, text in zip(missing, texts, strict=True))
+        return [known[one] for one in ids]
 
     def _piece(self, one: int, text: str | None) -> bytes:
         """Translate one token of the vocabulary; an id beyond it stands for nothing."""

@@ -91,10 +91,11 @@ def grown(
     least: float,
     vocabulary: int = 2**31,
 ) -> list[tuple[Any, ...]]:
-    nodes = np.zeros(budget, kernels.NODE)
+    kinds = (np.int32, np.int32, np.float32, np.int32, np.int64)
+    nodes = tuple(np.zeros(budget, kind) for kind in kinds)
     groups = np.zeros(len(places) + kernels.SPROUTS, kernels.GROUP)
     count = kernels.grow(frozen(stream), rows(places), groups, tables, nodes, width, least, vocabulary)
-    return [tuple(row) for row in nodes[:count][["token", "parent", "prob", "candidate", "place"]].tolist()]
+    return list(zip(*(column[:count].tolist() for column in nodes), strict=True))
 
 
 @given(st.integers(1, 40), st.data(), st.integers(0, 200))
