@@ -37,17 +37,18 @@ def ranked(
     calibration : Calibration
         Tells the kinds apart: the source of each place, or "rule" for what a hint says.
     """
-    rows = corpus.candidates(_LIMIT, _PER_TOKEN)
-    places = rows.view(PLACE)  # of the same layout; the kind comes where the count was
-    places["kind"] = [calibration.kind(source) for source in corpus.sources(rows["position"].tolist())]
-    if len(rows) and rows["match_length"][0] >= _CERTAIN:
-        return places
-    looked = (corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= corpus.first)
-    found = [(place, length, calibration.kind("rule")) for place, length in hints if place >= corpus.first]
-    found += [
-        (place, length, calibration.kind(corpus.source(place))) for place, length in looked if place >= corpus.first
-    ]
+    rows, first = corpus.candidates(_LIMIT, _PER_TOKEN), corpus.first
+    found: list[tuple[int, int, int]] = []
+    if not len(rows) or rows["match_length"][0] < _CERTAIN:
+        rule = calibration.kind("rule")
+        found = [(place, length, rule) for place, length in hints if place >= first]
+        looked = [corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= first]
+        looked = [(place, length) for place, length in looked if length]
+        sources = corpus.sources([place for place, _ in looked])
+        found += [(*place, calibration.kind(source)) for place, source in zip(looked, sources, strict=True)]
+    kinds = [calibration.kind(source) for source in corpus.sources(rows["position"].tolist())]
     if not found:
-        return places
-    merged = np.concatenate([np.array(found, PLACE), places])
-    return merged[np.argsort(-merged["match_length"], kind="stable")]
+        rows["count"] = kinds
+        return rows.view(PLACE)  # of the same layout
+    found += [(place, length, kind) for (place, length, _), kind in zip(rows.tolist(), kinds, strict=True)]
+    return np.array(sorted(found, key=lambda row: -row[1]), PLACE)

@@ -20,26 +20,34 @@ _PATIENCE = 200  # looks at a view that was never right before it is looked at n
 
 
 class View(NamedTuple):
-    """A passage in one surface form: where each of its lines begins in the corpus, int64 [lines + 1] with the end."""
+    """Lines of a passage in one surface form, from `first` on.
+
+    `lines` tells where each begins in the corpus, int64 [lines + 1], and where the last one ends.
+    """
 
     passage: int
     form: str
     lines: NDArray[np.int64]
+    first: int = 0
 
     def line(self, position: int) -> int:
         """Return the line that a position lies in."""
-        return bisect_right(self.lines, position) - 1
+        return self.first + bisect_right(self.lines, position) - 1
+
+    def place(self, line: int) -> int:
+        """Return the position at which a line begins, -1 for one that is not written here."""
+        return int(self.lines[line - self.first]) if 0 <= line - self.first < len(self.lines) - 1 else -1
 
 
 class Surface(NamedTuple):
-    """A passage as text in some form: where its lines start there, and how many lines before them are left out."""
+    """Lines of a passage, from `first` on, as text in some form, and where they start there."""
 
     passage: int
     form: str
     source: str
     text: str
     starts: list[int]
-    skipped: int = 0
+    first: int = 0
 
 
 class Shelf:
@@ -73,8 +81,8 @@ class Shelf:
         for surface, ids in zip(surfaces, self._tokens.encode_all([each.text for each in surfaces]), strict=True):
             begin, offsets = self._append(ids, surface.source), character_offsets(self._tokens.pieces(ids.tolist()))
             at = np.searchsorted(offsets, surface.starts)
-            lines = np.concatenate([np.full(surface.skipped, at[0] if len(at) else 0), at, [len(offsets)]]) + begin
-            self.register(View(surface.passage, surface.form, lines))
+            lines = np.append(at, len(offsets)) + begin
+            self.register(View(surface.passage, surface.form, lines, surface.first))
         return len(self.views) - 1
 
     def register(self, view: View) -> None:
@@ -101,8 +109,11 @@ class Shelf:
                 return number
         return -1
 
-    def remember(self, position: int, size: int = 3) -> None:
-        """Note a place that was copied from; the last `size` views are remembered, each with its last place."""
+    def remember(self, position: int, size: int = 3) -> int:
+        """Note a place that was copied from, and return the number of its view, -1 for none.
+
+        The last `size` views are remembered, each with its last place.
+        """
         number = self.at(position)
         if number >= 0:
             self._looks[number] = -(2**30)  # a view that was right once is looked at for ever
@@ -110,6 +121,7 @@ class Shelf:
             self._recent[number] = position
             if len(self._recent) > size:
                 del self._recent[next(iter(self._recent))]
+        return number
 
     def dismiss(self, number: int) -> None:
         """Look at a view no more."""
@@ -123,16 +135,17 @@ class Shelf:
             for number, view in enumerate(self.views):
                 if number != recent and view.passage == passage and self._looks[number] < _PATIENCE:
                     self._looks[number] += 1
-                    found[int(view.lines[line])] = None
+                    found[view.place(line)] = None
+        found.pop(-1, None)
         return list(found)
 
     def line(self, form: str, number: int) -> int:
         """Return the place of a line in some form, of the passage copied from last or else the longest; -1 if none."""
-        views = [view for view in self.views if view.form == form and 0 <= number < len(view.lines) - 1]
+        views = [view for view in self.views if view.form == form and view.place(number) >= 0]
         passages = [self.views[recent].passage for recent in reversed(self._recent)]
         known = [view for passage in passages for view in views if view.passage == passage]
         best = known[0] if known else max(views, key=lambda view: len(view.lines), default=None)
-        return -1 if best is None else int(best.lines[number])
+        return -1 if best is None else best.place(number)
 
 
 def character_offsets(pieces: list[bytes]) -> NDArray[np.int64]:

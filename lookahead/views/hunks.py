@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Hunks", "Line", "Say"]
+__all__ = ["HEADER", "Hunks", "Line", "Say"]
+
+HEADER = "@@ "  # begins a line that says, as a rule, which lines follow
 
 _HEADER = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _OPEN_HEADER = re.compile(rb"@@ -(?P<start>\d{1,9})(?P<old>,\d+)?(?P<plus> \+)?(?P<moved>\d+)?(?P<new>,\d+)?\Z")
@@ -30,15 +32,26 @@ class Hunks:
     ``@@ -a,b +c,d @@`` promises b lines of the old file from line a on and d of the new one from line c on; c is a,
     moved by what earlier hunks of the file added and removed. Lines that are added behind removed ones mostly resemble
     these.
+
+    Attributes
+    ----------
+    promised : range
+        The lines of the old file (from 0) that the last header promised; another object for each header.
     """
 
     def __init__(self) -> None:
         self._line = bytearray()
+        self.promised = range(0)
         self._moved = 0
         self._left = [0, 0]
         self._old = 0
         self._resembled = -1
         self._sign = b""
+
+    @property
+    def inside(self) -> bool:
+        """Whether lines of a hunk are still to come."""
+        return self._left != [0, 0]
 
     def feed(self, piece: bytes) -> Say | Line | None:
         """Read on; return what comes next, if the format says it."""
@@ -75,14 +88,15 @@ class Hunks:
             start, old, _, new = (int(number) if number else 1 for number in header.groups())
             self._left, self._old, self._resembled = [old, new], start - 1, -1
             self._moved += new - old
+            self.promised = range(start - 1, start - 1 + old)
             return Line("context", start - 1) if old else None
-        if line.startswith((b"--- ", b"+++ ")) and self._left == [0, 0]:
+        if line.startswith((b"--- ", b"+++ ")) and not self.inside:
             self._moved = 0
             return None
-        if self._left == [0, 0] or line.startswith(b"\\"):
+        if not self.inside or line.startswith(b"\\"):
             return None
         self._count(line[:1])
-        return Say("@@ -") if self._left == [0, 0] else None
+        return None if self.inside else Say("@@ -")
 
     def _count(self, sign: bytes) -> None:
         """Take in the sign of a line of a hunk."""

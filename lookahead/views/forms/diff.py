@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from ..hunks import HEADER
 from .form import Form, Passage, passages
 
 _HEAD = re.compile(
     r"\n(?:@@(?=[ \r\n]|\Z)|\*\*\* (?:Begin Patch|Update File|Add File)|(?:```+|~~~+)(?:diff|patch)\b)[^\n]*"
 )
-_OPENINGS = ("@@ ", "@@\n")
+_OPENINGS = (HEADER, "\n@@\n")
 
 
 def read(text: str) -> list[Passage]:

@@ -65,5 +65,5 @@ def _openings(quote: str) -> tuple[str, ...]:
     return tuple(f"{name} = {quote}" for name in names) + (f"content: {quote}",)
 
 
-SINGLE = Form("single", partial(_write, quote="'"), NEWLINE, read, _openings("'"), "('")
-DOUBLE = Form("double", partial(_write, quote='"'), NEWLINE, json_strings.read, _openings('"'), '("')
+SINGLE = Form("single", partial(_write, quote="'"), NEWLINE, read, _openings("'"), "('", NEWLINE)
+DOUBLE = Form("double", partial(_write, quote='"'), NEWLINE, json_strings.read, _openings('"'), '("', NEWLINE)
