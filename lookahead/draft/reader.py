@@ -78,10 +78,10 @@ class Reader:
         self._stream = Stream()
         self._hunks = Hunks()
         self._awaited: list[Form] = []
-        self._header_end = 0
+        self._line = 0
         self._doubted: list[Form] = []
         self._doubted_from = 0
-        self._promised, self._first_promised = self._hunks.promised, 0
+        self._promised, self._part = self._hunks.promised, slice(0)
         self._sayings: dict[str, int] = {}
         self._renames = Renames()
         self._renamed = -1
@@ -163,8 +163,9 @@ class Reader:
         if self._doubted:
             self._decide()
         inside, guess = self._hunks.inside, self._hunks.feed(piece)
-        if self._awaited and self._stream.text.find(b"\n", self._header_end) >= 0:
-            self._write_hunk(number)
+        while self._awaited and (newline := self._stream.text.find(b"\n", self._line)) >= 0:
+            self._write_hunk(bytes(self._stream.text[self._line : newline]).decode("utf-8", "replace"))
+            self._line = newline + 1
         if isinstance(guess, Line):
             self._hint_line(guess)
         elif guess is not None:
@@ -200,7 +201,7 @@ class Reader:
         """Do what an opening asks for: write the forms that begin, or point at what is said again."""
         forms = _WANTED.get(opening.text, [])
         if opening.text == HEADER:
-            self._awaited, self._header_end = forms, opening.end
+            self._awaited, self._part, self._line = forms, slice(0), opening.end
         elif forms and forms[0].sign:
             self._doubted, self._doubted_from = forms, opening.end
         elif forms:
@@ -230,22 +231,26 @@ class Reader:
         with self._shelf.aside():
             self._shelf.add(list(surfaces.values()))
 
-    def _write_hunk(self, number: int) -> None:
-        """At the end of a hunk's header, write the lines that it promises.
+    def _write_hunk(self, line: str) -> None:
+        """At the end of a hunk's header, write the lines that it promises, and some around.
 
-        At the end of the next line, write everything if that line was copied from elsewhere: models often count
-        wrongly, and some headers have no numbers. `number` is that of the view copied from last.
+        Where it has no numbers, or the first old line is none of these (models often count wrongly), write everything.
         """
         promised = self._hunks.promised
-        if promised is not self._promised:
-            self._promised, self._first_promised = promised, len(self._shelf.views)
-            part = slice(max(0, promised.start - _MARGIN), promised.stop + _MARGIN)
-            self._write(self._awaited, part)
-            self._header_end = len(self._stream.text)
+        if self._part.stop:
+            if line.startswith("+"):
+                return
+            near = (self._passages[number].lines[self._part] for number in self._meant())
+            whole = not any(line[1:] in lines for lines in near)
         else:
-            if number < self._first_promised:
-                self._write(self._awaited)
-            self._awaited = []
+            whole, self._promised = promised is self._promised, promised
+            self._part = slice(max(0, promised.start - _MARGIN), promised.stop + _MARGIN)
+            if not whole:
+                self._write(self._awaited, self._part)
+                return
+        if whole:
+            self._write(self._awaited)
+        self._awaited = []
 
     def _decide(self) -> None:
         """Write the forms of an opening that code often holds, too, once the same line shows the sign of the form."""

@@ -16,6 +16,7 @@ from ..views.tokens import Tokens
 __all__ = ["Shelf", "Surface", "View"]
 
 _TAIL = 64  # tokens of the sequence that are said again behind a new document, for matches to run on
+_PART = 4096  # characters that are encoded at once, at least
 _PATIENCE = 200  # looks at a view that was never right before it is looked at no more
 
 
@@ -49,6 +50,14 @@ class Surface(NamedTuple):
     starts: list[int]
     first: int = 0
 
+    def parts(self) -> list[str]:
+        """Cut the text at lines into parts that a tokenizer encodes side by side; at a cut a token may be another."""
+        cuts = [0]
+        for start in self.starts:
+            if start - cuts[-1] >= _PART and len(self.text) - start >= _PART:
+                cuts.append(start)
+        return [self.text[begin:end] for begin, end in zip(cuts, [*cuts[1:], len(self.text)], strict=True)]
+
 
 class Shelf:
     """Puts texts into the corpus as documents of their own, and remembers the places that were copied from lately.
@@ -78,7 +87,10 @@ class Shelf:
 
     def add(self, surfaces: list[Surface]) -> int:
         """Add views, in this order; return the number of the last one."""
-        for surface, ids in zip(surfaces, self._tokens.encode_all([each.text for each in surfaces]), strict=True):
+        parts = [surface.parts() for surface in surfaces]
+        encoded = iter(self._tokens.encode_all([text for part in parts for text in part]))
+        for surface, part in zip(surfaces, parts, strict=True):
+            ids = np.concatenate([next(encoded) for _ in part])
             begin, offsets = self._append(ids, surface.source), character_offsets(self._tokens.pieces(ids.tolist()))
             at = np.searchsorted(offsets, surface.starts)
             lines = np.append(at, len(offsets)) + begin

@@ -144,7 +144,7 @@ class Corpus:
         return self._tree.nbytes
 
     def local(self, places: NDArray[np.void]) -> NDArray[np.void]:
-        """Return places with their field `position` counted within `tokens`; the same array where nothing was evicted."""
+        """Return places with `position` counted within `tokens`; the same array where nothing was evicted."""
         if not self.first:
             return places
         local = places.copy()

@@ -169,3 +169,44 @@ def test_renaming_everything_costs_little_more_than_its_text() -> None:
         drafter.accept(ids[:taken])
         ids = ids[taken:]
     assert len(drafter._corpus) < 12 * size
+
+
+def held(prompt: str, *answer: str) -> tuple[Drafter, list[int]]:
+    """Replay an answer in pieces; return the drafter and the size of its corpus after each piece."""
+    tokenizer = vocabulary("byte_level")
+    drafter, sizes = Drafter(tokenizer), list[int]()
+    drafter.begin(prompt)
+    for piece in answer:
+        drafter.propose(8)
+        drafter.accept(tokenizer(piece, add_special_tokens=False)["input_ids"])
+        sizes.append(len(drafter._corpus))
+    return drafter, sizes
+
+
+FILE = "".join(f"value_{number} = compute({number} * 7)\n" for number in range(200))
+
+
+def test_of_a_large_file_only_the_lines_of_a_hunk_are_written() -> None:
+    prompt = f"big.py\n```python\n{FILE}```\n"
+    _, sizes = held(prompt, "```diff\n--- a/big.py\n+++ b/big.py\n", "@@ -", "99,4 +99,4 @@\n")
+    written = np.diff(sizes)
+    whole = len(vocabulary("byte_level")(FILE, add_special_tokens=False)["input_ids"])
+    assert written[0] < 10, "nothing is written before the header's numbers are known"
+    assert 10 < written[1] < whole
+
+
+@pytest.mark.parametrize("header", ["@@ -9,3 +9,3 @@\n", "@@ def main():\n", "@@ -190,3 +190,3 @@\n"])
+def test_a_header_that_counts_wrongly_costs_one_line(header: str) -> None:
+    lines = FILE.splitlines(True)
+    prompt, answer = f"big.py\n```python\n{FILE}```\n", ["```diff\n", header, f" {lines[98]}", f" {lines[99]}"]
+    drafter, _ = held(prompt, *answer)
+    ids = vocabulary("byte_level")(f" {lines[100]} {lines[101]}", add_special_tokens=False)["input_ids"]
+    assert len(drafter.propose(8).follow(ids)) > 4
+
+
+def test_an_assignment_in_code_is_taken_for_a_file_only_once_it_holds_lines() -> None:
+    prompt = f"big.py\n```python\n{FILE}```\n"
+    _, sizes = held(prompt, "x\n", 'content = "a"\n', 'content = "', "value_0", ' = compute(0 * 7)\\n"')
+    written = np.diff(sizes)
+    assert (written[:3] < 30).all()
+    assert written[3] > 1000

@@ -19,9 +19,10 @@ _KEYS = (
 
 
 def _write(lines: Sequence[str], ascii_only: bool = False, depth: int = 1) -> list[str]:
+    quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
     written = list(lines)
     for _ in range(depth):
-        written = [json.dumps(line, ensure_ascii=ascii_only)[1:-1] for line in written]
+        written = [quote(line)[1:-1] for line in written]
     return written
 
 
