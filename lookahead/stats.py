@@ -30,6 +30,8 @@ class Stats:
         For each emitted token the source of the draft token that it was, or ``"model"`` where it was not drafted.
     draft_seconds, verify_seconds, total_seconds : float
         Wall-clock time of drafting (index included), of the model's forwards with the choice of tokens, and of all.
+    note : str or None
+        Why nothing could be drafted, if so.
     """
 
     forwards: int = 0
@@ -42,6 +44,7 @@ class Stats:
     draft_seconds: float = 0.0
     verify_seconds: float = 0.0
     total_seconds: float = 0.0
+    note: str | None = None
 
     @property
     def tokens_per_forward(self) -> float:
@@ -84,8 +87,9 @@ class Stats:
 
     def summary(self) -> str:
         """Return one line for people: tokens, forwards, tokens per forward, acceptance, time by part."""
-        return (
+        line = (
             f"{self.tokens} tokens in {self.forwards} forwards = {self.tokens_per_forward:.2f} tokens per forward; "
             f"{self.accepted} of {self.drafted} draft tokens accepted ({self.acceptance_rate:.0%}); "
             f"draft {self.draft_seconds:.3f} s, verify {self.verify_seconds:.3f} s, rest {self.rest_seconds:.3f} s"
         )
+        return f"{line}; decoded plainly: {self.note}" if self.note else line

@@ -104,7 +104,8 @@ class BatchGeneration:
         self._target.tree_mask = takes_trees(self._model, self._target.cache) if tree else None
         for row, drafter in enumerate(self._batch.drafters):
             mask = None if self._mask is None else self._mask[row : row + 1]
-            drafter.begin(unpadded(self._ids[row : row + 1], mask), prediction)
+            ids = unpadded(self._ids[row : row + 1], mask)
+            drafter.begin(names.without_placeholders(self._model, ids), prediction)
             drafter.vocabulary = logits.shape[-1]
             drafter.tree = self._target.tree_mask is not None
         drafted = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Can one forward of this model verify a tree, or ragged rows? Found out by trying, not by a list of names."""
+"""Can one forward of this model verify a draft, a tree, ragged rows? Found out by trying, not by a list of names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import names
 from .forward import Target
 from .ragged import RaggedTarget
 
-__all__ = ["takes_ragged_batches", "takes_trees"]
+__all__ = ["continues_states", "takes_ragged_batches", "takes_trees"]
 
 _REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 _Mask = torch.dtype | None
@@ -32,6 +32,8 @@ def takes_trees(model: Any, cache: Any) -> _Mask:
     dtype. Alibi models, relative position biases and recurrent layers fail the comparison, flash attention takes no
     such mask.
     """
+    if names.decoder_cache(cache) is not cache or getattr(cache, "offloading", False):
+        return None
     if not all(names.is_plain_layer(layer) for layer in cache.layers):
         return None
     mask: _Mask = _found_out(model, _mask_that_agrees)
@@ -45,6 +47,15 @@ def takes_ragged_batches(model: Any) -> bool:
     model, attention implementation and dtype. Biases by slot, recurrent layers and evicting caches fail.
     """
     return bool(_found_out(model, _ragged_logits_agree))
+
+
+def continues_states(model: Any) -> bool:
+    """Tell whether several tokens may be fed to a recurrent model at once, behind others, and taken back.
+
+    They may if the logits are those of one forward over all. Costs three forwards over at most 24 tokens, once per
+    model, attention implementation and dtype. Mamba and Jamba, which forget their state there, fail.
+    """
+    return bool(_found_out(model, _replayed_logits_agree))
 
 
 def _found_out(model: Any, ask: Callable[[Any], Any]) -> Any:
@@ -81,6 +92,41 @@ def _ragged_logits_agree(model: Any) -> bool:
     found = target.forward([first[5], second[3]], [Draft.empty(), Draft.empty()])
     allowed = (1e-4 if model.dtype.itemsize >= 4 else 5e-2) * max(float(logits.abs().max()) for logits in alone)
     return all(float((one[0] - other).abs().max()) <= allowed for one, other in zip(found, alone, strict=True))
+
+
+def _replayed_logits_agree(model: Any) -> bool:
+    """Compare a refused draft, what was accepted of it fed again, and a draft behind that, with a forward over all."""
+    size = model.get_input_embeddings().weight.shape[0]
+    ids = ((torch.arange(22, device=model.device) * 7 + size // 2) % size)[None]
+    alone = model(input_ids=ids, return_dict=True).logits[0].float()
+    kwargs: dict[str, Any] = {
+        names.cache_name(): DynamicCache(config=model.config.get_text_config()),
+        "attention_mask": None,
+        "use_cache": True,
+    }
+    if names.takes_positions(model):
+        kwargs["position_ids"] = torch.arange(12, device=model.device)[None]
+    target, sequence = Target(model, model.generation_config, kwargs), Sequence(ids[:, :12])
+    target.prefill(sequence)
+    known = ids[0].tolist()
+    sequence.append(known[12])
+    target.forward(sequence, Draft.chain([known[13], known[14], known[0], known[1]]))
+    target.keep([0, 1])
+    for token in known[13:16]:
+        sequence.append(token)
+    found = target.forward(sequence, Draft.chain(known[16:21])).float()
+    allowed = 1e-4 * float(alone.abs().max())
+    if model.dtype.itemsize < 4:
+        allowed += 3 * float((_stepwise(model, ids) - alone[12:]).abs().max())
+    return float((found - alone[15:21]).abs().max()) <= allowed
+
+
+def _stepwise(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return the logits behind all but the first 12 ids, fed one after the other."""
+    cache = {names.cache_name(): DynamicCache(config=model.config.get_text_config())}
+    model(input_ids=ids[:, :12], use_cache=True, **cache)
+    steps = [model(input_ids=ids[:, at : at + 1], use_cache=True, **cache) for at in range(12, ids.shape[1])]
+    return torch.cat([step.logits[0].float() for step in steps])
 
 
 def _mask_that_agrees(model: Any) -> _Mask:

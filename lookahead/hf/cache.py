@@ -1,24 +1,154 @@
-"""What has to happen to a cache so that rejected tokens leave no trace."""
+"""What has to happen to a cache so that refused tokens leave no trace."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+from transformers import cache_utils
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer, StaticLayer
 
 from . import names
 
-__all__ = ["keep_rows", "slots"]
+__all__ = ["Rollback", "keep_rows", "rolls_back", "slots"]
+
+
+def _kinds(*found: str) -> tuple[Any, ...]:
+    """Return the kinds of layers of these names that the release has."""
+    return tuple(getattr(cache_utils, name) for name in found if hasattr(cache_utils, name))
+
+
+_QUANTIZED = _kinds("QuantizedLayer") if hasattr(cache_utils, "BaseQuantizedLayer") else ()  # older ones keep no length
+_REFUSED = tuple(set(_kinds("BaseQuantizedLayer", "QuantizedLayer")) - set(_QUANTIZED))
+_STATIC = (StaticLayer,) if hasattr(StaticLayer, "crop") else ()
+_FOLDS = _kinds("LinearAttentionCacheLayerMixin", "StaticSlidingWindowLayer") if _STATIC else ()
+_NOTHING = _kinds("DummyLayer")
+
+
+class Rollback:
+    """Takes refused tokens off one generation's cache: `before` each forward, `keep` after it.
+
+    A cache whose layers keep a slot per token is cut. Where a layer folds its tokens into a state instead (recurrent
+    layers, a static window) the whole cache is put back to before the forward, and the accepted tokens have to be fed
+    once more, together with the next draft: `pending` says how many.
+
+    Attributes
+    ----------
+    replays : bool
+        Whether accepted tokens are fed again.
+    is_static : bool
+        Whether the layers hold a fixed number of slots, as compiled models want them.
+    pending : int
+        Known tokens that the cache does not hold, besides the last one.
+    """
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = names.decoder_cache(cache)
+        self.replays = self.replays_on(cache)
+        self.is_static = any(type(layer) in _STATIC for layer in self._cache.layers) and not self.replays
+        self.pending = 0
+        self._saved: list[dict[str, Any]] = []
+        if not self.replays:
+            names.activate_past_recording(self._cache)
+
+    @staticmethod
+    def replays_on(cache: Any) -> bool:
+        """Tell whether accepted tokens would be fed again on a cache."""
+        return not all(_is_cut(layer) for layer in names.decoder_cache(cache).layers)
+
+    def room(self) -> int:
+        """Return the most tokens that the next forward may be fed and still be taken back, `pending` ones included."""
+        return min((_room(layer) for layer in self._cache.layers), default=2**31)
+
+    def before(self, refusable: bool) -> None:
+        """Get ready for a forward, some of whose tokens may be refused."""
+        self._saved = [_state(layer) for layer in self._cache.layers] if self.replays and refusable else []
+
+    def keep(self, fed: int, rows: list[int]) -> None:
+        """Keep some rows of the last forward, the others leave no trace.
+
+        Parameters
+        ----------
+        fed : int
+            Tokens of the forward: the last known one and the draft.
+        rows : list of int
+            Those of them to keep, rising.
+        """
+        if not self.replays:
+            keep_rows(self._cache, fed, [rows])
+        elif len(rows) == fed:
+            self.pending = 0
+        else:
+            self.pending += len(rows)
+            for layer, state in zip(self._cache.layers, self._saved, strict=True):
+                _restore(layer, state)
+
+
+def rolls_back(cache: Any) -> bool:
+    """Tell whether refused tokens can be taken off this cache."""
+    if not isinstance(cache, cache_utils.Cache):
+        return False
+    return all(
+        _is_cut(layer) or isinstance(layer, (DynamicLayer, *_FOLDS)) and not isinstance(layer, _REFUSED)
+        for layer in names.decoder_cache(cache).layers
+    )
+
+
+def _is_cut(layer: Any) -> bool:
+    """Tell whether tokens can be cut off a layer's end."""
+    windows = (DynamicSlidingWindowLayer,) if hasattr(layer, "activate_past_recording") else ()
+    if type(layer) in (DynamicLayer, *windows, *_STATIC, *_kinds("DynamicIndexedLayer")):
+        return True
+    return isinstance(layer, (*_QUANTIZED, *_NOTHING))
+
+
+def _room(layer: Any) -> int:
+    """Return how many tokens fit into a layer; a quantized one must not pack what could be refused."""
+    if type(layer) in _STATIC:
+        return int(layer.max_cache_len - layer.get_seq_length())
+    if isinstance(layer, _QUANTIZED):
+        waiting = layer.keys.shape[-2] if layer.keys.dim() == 4 else 0
+        return int(layer.residual_length - 1 - waiting)
+    return 2**31
+
+
+def _state(layer: Any) -> dict[str, Any]:
+    """Return what a layer holds: tensors that grow by being replaced as they are, others as (tensor, copy)."""
+    replaced = isinstance(layer, DynamicLayer)
+    kept = ("keys", "values") if replaced or type(layer) in _STATIC else ()
+    return {name: value if name in kept else _copied(value) for name, value in vars(layer).items()}
+
+
+def _copied(value: Any) -> Any:
+    """Return a tensor with a copy of it, a dict of such, anything else as it is."""
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return (value, value.clone()) if isinstance(value, torch.Tensor) else value
+
+
+def _restore(layer: Any, state: dict[str, Any]) -> None:
+    """Put back what a layer held; tensors keep their places, which compiled forwards know."""
+    for name, value in state.items():
+        setattr(layer, name, _original(value))
+
+
+def _original(value: Any) -> Any:
+    """Return what `_copied` was given, with its content of then."""
+    if isinstance(value, dict):
+        return {key: _original(one) for key, one in value.items()}
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], torch.Tensor):
+        return value[0].copy_(value[1])
+    return value
 
 
 def keep_rows(cache: Any, fed: int, rows: list[list[int]]) -> None:
-    """Keep some of the last forward's rows in the cache and drop its others.
+    """Keep some of the last forward's rows in a cache with a slot per token, and drop its others.
 
     Positions are baked into the cached keys, so a row may be moved to another slot as it is.
 
     Parameters
     ----------
-    cache : DynamicCache
+    cache : Cache
         Changed in place; its last `fed` entries are the forward's rows.
     fed : int
         Rows of the last forward.
@@ -32,7 +162,18 @@ def keep_rows(cache: Any, fed: int, rows: list[list[int]]) -> None:
             for states in (layer.keys, layer.values):
                 start = states.shape[-2] - fed
                 states[..., start : start + width, :] = slots(states, chosen + start)
-    names.crop(cache, fed - width)
+    for layer in cache.layers:
+        _cut(layer, fed - width)
+
+
+def _cut(layer: Any, tokens: int) -> None:
+    """Take tokens off a layer's end; 0 still lets sliding windows shrink."""
+    if isinstance(layer, _QUANTIZED):
+        if tokens:
+            layer.keys, layer.values = layer.keys[..., :-tokens, :], layer.values[..., :-tokens, :]
+            layer.cumulative_length -= tokens
+    elif tokens or hasattr(layer, "activate_past_recording"):
+        layer.crop(-tokens)
 
 
 def slots(states: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

@@ -10,16 +10,19 @@ from ..tree import Draft
 from ..verify.attention import position_offsets, tree_mask
 from ..verify.sequence import Sequence
 from . import names
-from .cache import keep_rows
+from .cache import Rollback
 
 __all__ = ["Target"]
+
+_WIDTHS = (1, 8, 32, 128)  # tokens of a forward over a static cache: a compiled model sees few shapes
 
 
 class Target:
     """The model during one generation: its cache, its mask and its positions.
 
     `prefill` comes first, then `forward` and `keep` in turn; `outputs` are the model's outputs of the last of them.
-    `tree_mask` is the type of the mask for branching drafts; it has to be set before the first of them.
+    `tree_mask` is the type of the mask for branching drafts; it has to be set before the first of them. `before` says
+    how many rows of the outputs stand before the last known token's.
     """
 
     def __init__(self, model: Any, generation_config: Any, model_kwargs: dict[str, Any]) -> None:
@@ -27,7 +30,7 @@ class Target:
         self._generation_config = generation_config
         self._kwargs = model_kwargs
         self.cache_name = names.cache_name()
-        self._fed = 0
+        self._fed = self.before = 0
         self.outputs: Any = None
         self.tree_mask: torch.dtype | None = None
 
@@ -40,26 +43,54 @@ class Target:
         """Run the prompt; return the logits behind its last token, [1, vocabulary]."""
         self.outputs = names.prefill(self._model, sequence.ids, self._generation_config, self._kwargs)
         self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, 1)
-        names.activate_past_recording(self.cache)
+        self._rollback = Rollback(self.cache)
+        self._call = names.decoding_call(self._model, self._kwargs, self._generation_config)
         return self._logits(1)
+
+    def room(self) -> int:
+        """Return the most draft tokens that the next forward may be fed."""
+        return self._widest(self._rollback.room() - self._rollback.pending) - 1
+
+    def _widest(self, free: int) -> int:
+        """Return the most tokens that fit where `free` do."""
+        return max([width for width in _WIDTHS if width <= free], default=0) if self._rollback.is_static else free
 
     def forward(self, sequence: Sequence, draft: Draft) -> torch.Tensor:
         """Run the last known token and the draft; return the logits behind each, [n + 1, vocabulary].
 
         Draft nodes stand in the cache until `keep` decides over them.
         """
-        self._fed = len(draft) + 1
-        kwargs = self._extended(draft) if len(draft) else self._kwargs
+        rows, ids = len(draft) + 1, sequence.drafted(draft)
+        self._fed = min(width for width in _WIDTHS if width >= rows) if self._rollback.is_static else rows
+        if self._fed > rows:
+            ids = torch.cat([ids, ids[:, -1:].expand(-1, self._fed - rows)], dim=1)
+        kwargs = self._extended(draft) if self._fed > 1 else self._kwargs
         if "logits_to_keep" in kwargs:
             kwargs["logits_to_keep"] = self._fed
-        inputs = names.prepare_inputs(self._model, sequence.drafted(draft), self._fed, kwargs)
-        self.outputs = self._model(**inputs, return_dict=True)
-        return self._logits(self._fed)
+        self.before = self._rollback.pending
+        self._rollback.before(len(draft) > 0)
+        self._run(ids, self.before + self._fed, kwargs)
+        return self._logits(self._fed)[:rows]
 
     def keep(self, nodes: list[int]) -> None:
         """Keep the last known token and these nodes of the draft in the cache, drop the others."""
-        keep_rows(self.cache, self._fed, [[0, *(node + 1 for node in nodes)]])
+        self._rollback.keep(self._fed, [0, *(node + 1 for node in nodes)])
+        self._cached = self._kwargs, len(nodes)
         self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(nodes) + 1)
+
+    def settle(self, sequence: Sequence) -> None:
+        """Bring a cache that is handed back up to the last token but one, as plain decoding leaves it."""
+        if self._rollback.pending:
+            kwargs, accepted = self._cached
+            if accepted:
+                kwargs = names.update_kwargs(self._model, self.outputs, kwargs, accepted)
+            self._run(sequence.ids[:, :-1], self._rollback.pending, kwargs)
+            self._rollback.pending = 0
+
+    def _run(self, ids: torch.Tensor, tokens: int, kwargs: dict[str, Any]) -> None:
+        """Feed the last `tokens` of `ids`."""
+        inputs = names.prepare_inputs(self._model, ids, tokens, kwargs)
+        self.outputs = self._call(**inputs, return_dict=True)
 
     def _logits(self, rows: int) -> torch.Tensor:
         """Return the last rows' logits; the first dimension is the batch of one."""
@@ -68,7 +99,7 @@ class Target:
 
     def _extended(self, draft: Draft) -> dict[str, Any]:
         """Return the model's keywords with mask and positions for the draft; a tree brings its own of both."""
-        kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(draft))
+        kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, self._fed - 1)
         if self.tree_mask is not None and not draft.is_chain:
             self._branch(kwargs, draft, self.tree_mask)
         return kwargs

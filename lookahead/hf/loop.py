@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from transformers.generation.stopping_criteria import StoppingCriteriaList, StopStringCriteria
-from transformers.generation.utils import GenerateDecoderOnlyOutput
+from transformers.generation.utils import GenerateDecoderOnlyOutput, GenerateEncoderDecoderOutput
 
 from ..draft.calibration import Calibration
 from ..draft.cost import Cost, MeasuredCost
@@ -25,6 +25,7 @@ from . import costs, names
 from .batch import BatchGeneration
 from .branching import takes_trees
 from .forward import Target
+from .plain import decode_plainly, why_plain
 from .recording import Recording
 from .refusals import refuse_in_batches, refuse_unsupported
 
@@ -75,6 +76,7 @@ class Lookahead:
         synced_gpus: bool | None = False,
         streamer: Any = None,
         prediction: Any = None,
+        inputs_tensor: Any = None,
         **model_kwargs: Any,
     ) -> Any:
         """Decode as the stock methods do; called by `generate`, which prepares the arguments.
@@ -89,11 +91,24 @@ class Lookahead:
         Raises
         ------
         ValueError
-            Before any work, for what is not supported (beams, other caches, recurrent models).
+            Before any work, for what is not supported (beams, no cache).
         """
         cache = model_kwargs.get(names.cache_name())
-        refuse_unsupported(model, input_ids, generation_config, synced_gpus, cache)
-        rows, stats = len(input_ids), Stats()
+        refuse_unsupported(model, generation_config, synced_gpus, cache)
+        rows, stats = len(input_ids), Stats(note=why_plain(model, cache))
+        if stats.note is not None:
+            Drafter(self.tokenizer).ids(prediction)
+            self.stats = stats
+            return decode_plainly(
+                model,
+                stats,
+                input_ids,
+                logits_processor=logits_processor,
+                stopping_criteria=stopping_criteria,
+                generation_config=generation_config,
+                streamer=streamer,
+                **model_kwargs,
+            )
         if rows > 1:
             refuse_in_batches(model, generation_config, logits_processor, stopping_criteria, streamer, cache)
         drafters = self._drafters(model, rows)
@@ -102,6 +117,7 @@ class Lookahead:
         generation: _Generation | BatchGeneration
         if rows == 1:
             generation = _Generation(drafters[0], stats, model, input_ids, generation_config, model_kwargs)
+            generation.read(inputs_tensor)
             generation.listen(logits_processor, stopping_criteria, streamer)
         else:
             generation = BatchGeneration(
@@ -189,7 +205,7 @@ class _Generation:
         self._stats = stats
         self._model = model
         self._config = config
-        self._prompt = unpadded(input_ids, model_kwargs.get("attention_mask"))
+        self._prompt = unpadded(input_ids, model_kwargs.get(names.mask_name(model)))
         self._sequence = Sequence(input_ids)
         self._target = Target(model, config, model_kwargs)
         returns = config.return_dict_in_generate
@@ -198,8 +214,17 @@ class _Generation:
             logits=() if returns and config.output_logits else None,
         )
         self._recording = Recording(
-            bool(returns and config.output_attentions), bool(returns and config.output_hidden_states)
+            bool(returns and config.output_attentions),
+            bool(returns and config.output_hidden_states),
+            model.config.is_encoder_decoder,
         )
+        self._encoded = model_kwargs.get("encoder_outputs")
+
+    def read(self, inputs: torch.Tensor | None) -> None:
+        """Draft from what an encoder read, too: `inputs`, int64 [1, length] where it was text."""
+        is_text = inputs is not None and inputs.ndim == 2 and not inputs.is_floating_point()
+        if self._model.config.is_encoder_decoder and inputs is not None and is_text:
+            self._prompt = torch.cat([inputs[0].cpu(), self._prompt])
 
     def listen(self, processors: Any, criteria: Any, streamer: Any) -> None:
         """Connect the caller's processors, stopping criteria and streamer."""
@@ -224,6 +249,8 @@ class _Generation:
             with names.decoding(self._model):
                 while not accepted.finished:
                     accepted = self._step()
+            if self._config.return_dict_in_generate or names.is_callers(self._target.cache):
+                self._target.settle(self._sequence)
         finally:
             names.deactivate_past_recording(self._target.cache)
             self._stats.total_seconds = time.perf_counter() - started
@@ -233,7 +260,7 @@ class _Generation:
         started = time.perf_counter()
         logits = self._target.prefill(self._sequence)
         forwarded = time.perf_counter()
-        self._drafter.begin(self._prompt, prediction)
+        self._drafter.begin(names.without_placeholders(self._model, self._prompt), prediction)
         self._drafter.vocabulary = logits.shape[-1]
         if self._drafter.tree:
             self._target.tree_mask = takes_trees(self._model, self._target.cache)
@@ -264,7 +291,7 @@ class _Generation:
     def _room(self) -> int:
         """Draft tokens that may follow: one token is the model's own, and none may pass the length limit."""
         room: int = self._config.max_length - len(self._sequence) - 1
-        return max(0, room)  # a direct call may go on past the limit of the config, as the stock methods do
+        return max(0, min(room, self._target.room()))  # a direct call may go on past the limit of the config
 
     def _verify(self, draft: Draft) -> Accepted:
         """Run and walk a draft; whatever happens, the cache holds only emitted tokens afterwards."""
@@ -272,8 +299,7 @@ class _Generation:
         try:
             accepted = self._verifier.walk(draft, logits)
             rows = [0, *(node + 1 for node in accepted.cached)]
-            windows = names.windows(self._target.cache)
-            self._recording.step(self._target.outputs, len(draft) + 1, rows, windows)
+            self._recording.step(self._target.outputs, self._target.before, rows, names.windows(self._target.cache))
         finally:
             self._target.keep(accepted.cached)
         return accepted
@@ -288,14 +314,27 @@ class _Generation:
         """Return what `generate` returns."""
         if not self._config.return_dict_in_generate:
             return self._sequence.ids
-        returned: dict[str, Any] = {
+        own: dict[str, Any] = {
             "sequences": self._sequence.ids,
             "scores": self._record.scores,
             "logits": self._record.logits,
-            "attentions": self._recording.attentions,
-            "hidden_states": self._recording.hidden_states,
-            self._target.cache_name: self._target.cache,
         }
-        output: Any = GenerateDecoderOnlyOutput(**returned)
+        own[self._target.cache_name] = self._target.cache
+        recording = self._recording
+        output: Any
+        if self._model.config.is_encoder_decoder:
+            encoded: Any = self._encoded
+            output = GenerateEncoderDecoderOutput(
+                **own,
+                encoder_attentions=encoded.get("attentions") if recording.attentions is not None else None,
+                encoder_hidden_states=encoded.get("hidden_states") if recording.hidden_states is not None else None,
+                decoder_attentions=recording.attentions,
+                cross_attentions=recording.cross_attentions,
+                decoder_hidden_states=recording.hidden_states,
+            )
+        else:
+            output = GenerateDecoderOnlyOutput(
+                **own, attentions=recording.attentions, hidden_states=recording.hidden_states
+            )
         output.stats = self._stats
         return output

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from transformers import DynamicCache, GenerationMixin, masking_utils
+from transformers import GenerationMixin, masking_utils
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from transformers.generation import logits_process
 from transformers.generation.configuration_utils import GenerationMode
@@ -25,21 +25,23 @@ from transformers.generation.stopping_criteria import (
 )
 
 __all__ = [
+    "NO_TOKEN",
     "PLAIN_MODES",
     "activate_past_recording",
     "cache_name",
-    "crop",
-    "decoding",
     "deactivate_past_recording",
+    "decoder_cache",
+    "decoding",
+    "decoding_call",
     "has_end",
     "has_unsynced_peers",
     "is_blind",
     "is_callers",
-    "is_croppable",
     "is_plain_layer",
     "is_row_wise",
     "is_windowed_layer",
     "mask_dtype",
+    "mask_name",
     "pad_token",
     "placeholders",
     "plain_stops",
@@ -50,6 +52,7 @@ __all__ = [
     "update_kwargs",
     "windows",
     "windows_by_mask",
+    "without_placeholders",
 ]
 
 
@@ -84,6 +87,7 @@ _ROW_WISE = _BLIND | _processors(  # what these return for a row follows from it
     "WatermarkLogitsProcessor",
 )
 _ROW_WISE |= {EosTokenCriteria, MaxLengthCriteria, MaxTimeCriteria, StopStringCriteria}
+NO_TOKEN = 2**31 - 1
 _PLACEHOLDER = re.compile(r"(image|video|audio)_token_(id|index)")
 _MARKS_CACHES = "_is_user_defined" in inspect.getsource(GenerationMixin)
 _SEE_A_BATCH = (logits_process.PrefixConstrainedLogitsProcessor, logits_process.RepetitionPenaltyLogitsProcessor)
@@ -100,10 +104,23 @@ def cache_name() -> str:
     return "cache" if "cache" in taken else "past_key_values"
 
 
+def mask_name(model: Any) -> str:
+    """Return the keyword of the 2D mask over the ids that are decoded."""
+    return "decoder_attention_mask" if model.config.is_encoder_decoder else "attention_mask"
+
+
 def placeholders(model: Any) -> set[int]:
     """Return the tokens that stand for a part of an image, a video or a sound in a prompt."""
     config = model.config.to_dict()
     return {value for name, value in config.items() if _PLACEHOLDER.fullmatch(name) and isinstance(value, int)}
+
+
+def without_placeholders(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return ids with a number that is no token where a part of an image, a video or a sound stands."""
+    found = placeholders(model)
+    if not found:
+        return ids
+    return ids.masked_fill(torch.isin(ids, torch.tensor(sorted(found), device=ids.device)), NO_TOKEN)
 
 
 def prefill(model: Any, ids: torch.Tensor, generation_config: Any, model_kwargs: dict[str, Any]) -> Any:
@@ -120,7 +137,7 @@ def prepare_inputs(model: Any, ids: torch.Tensor, length: int, model_kwargs: dic
 def update_kwargs(model: Any, outputs: Any, model_kwargs: dict[str, Any], tokens: int) -> dict[str, Any]:
     """Return `model_kwargs` with mask and positions grown by `tokens`; the given dict stays as it is."""
     grown: dict[str, Any] = model._update_model_kwargs_for_generation(
-        outputs, dict(model_kwargs), is_encoder_decoder=False, num_new_tokens=tokens
+        outputs, dict(model_kwargs), is_encoder_decoder=model.config.is_encoder_decoder, num_new_tokens=tokens
     )
     return grown
 
@@ -131,12 +148,16 @@ def decoding(model: Any) -> contextlib.AbstractContextManager[Any]:
     return optimized
 
 
-def is_croppable(cache: Any) -> bool:
-    """Tell whether rejected tokens can be taken off this cache: growing layers, neither quantized nor offloaded."""
-    if not isinstance(cache, DynamicCache) or getattr(cache, "offloading", False):
-        return False
-    rolls_back = [DynamicLayer, DynamicSlidingWindowLayer][: 2 if hasattr(cache, "activate_past_recording") else 1]
-    return all(type(layer) in rolls_back for layer in cache.layers)
+def decoder_cache(cache: Any) -> Any:
+    """Return the part of a cache that grows while decoding: of an encoder-decoder model the decoder's own."""
+    return getattr(cache, "self_attention_cache", cache)
+
+
+def decoding_call(model: Any, model_kwargs: dict[str, Any], generation_config: Any) -> Any:
+    """Return what `generate` calls for its decoding steps: the model, compiled where it would be."""
+    if model._valid_auto_compile_criteria(model_kwargs, generation_config):
+        return model.get_compiled_call(generation_config.compile_config)
+    return model
 
 
 def is_plain_layer(layer: Any) -> bool:
@@ -144,9 +165,15 @@ def is_plain_layer(layer: Any) -> bool:
     return type(layer) is DynamicLayer
 
 
-def windows(cache: Any) -> list[int | None]:
-    """Return the sliding window of each of the cache's layers, None for a layer that sees everything."""
-    return [layer.sliding_window if layer.is_sliding else None for layer in cache.layers]
+def windows(cache: Any) -> list[int | None] | None:
+    """Return the sliding window of each of the cache's layers, None for a layer that sees everything.
+
+    None for a static cache, all slots of which are looked at.
+    """
+    layers = decoder_cache(cache).layers
+    if any(hasattr(layer, "max_cache_len") for layer in layers):
+        return None
+    return [getattr(layer, "sliding_window", None) for layer in layers]
 
 
 def windows_by_mask(model: Any) -> dict[str | None, int | None] | None:
@@ -168,22 +195,16 @@ def is_windowed_layer(layer: Any) -> bool:
 
 
 def activate_past_recording(cache: Any) -> None:
-    """Make sliding windows keep what a rollback needs; to be followed by `crop` after every forward."""
+    """Make sliding windows keep what a rollback needs; their `crop` has to follow every forward."""
     if hasattr(cache, "activate_past_recording"):
         cache.activate_past_recording()
 
 
 def deactivate_past_recording(cache: Any) -> None:
     """Hand a cache back as plain decoding leaves it."""
-    for layer in cache.layers:
+    for layer in decoder_cache(cache).layers:
         if hasattr(layer, "record_past"):
             layer.record_past = False
-
-
-def crop(cache: Any, tokens: int) -> None:
-    """Take the last `tokens` off the cache; 0 still lets sliding windows shrink, where the release has that."""
-    if tokens or hasattr(cache, "activate_past_recording"):
-        cache.crop(-tokens)
 
 
 def plain_stops(criteria: Any, generation_config: Any) -> tuple[frozenset[int], int] | None:

@@ -8,60 +8,79 @@ import torch
 
 __all__ = ["Recording"]
 
+_Layers = tuple[Any, ...]
+
 
 class Recording:
     """Attentions and hidden states, one tuple of layers per emitted token as plain decoding returns them.
 
-    `attentions` and `hidden_states` are None where not asked for. The first entry holds the whole prompt.
+    `attentions`, `cross_attentions` (of encoder-decoder models) and `hidden_states` are None where not asked for. The
+    first entry holds the whole prompt.
     """
 
-    def __init__(self, attentions: bool, hidden_states: bool) -> None:
-        self.attentions: tuple[Any, ...] | None = () if attentions else None
-        self.hidden_states: tuple[Any, ...] | None = () if hidden_states else None
+    def __init__(self, attentions: bool, hidden_states: bool, is_encoder_decoder: bool = False) -> None:
+        self.attentions: _Layers | None = () if attentions else None
+        self.cross_attentions: _Layers | None = () if attentions and is_encoder_decoder else None
+        self.hidden_states: _Layers | None = () if hidden_states else None
+        self._prefix = "decoder_" if is_encoder_decoder else ""
 
     def prompt(self, outputs: Any) -> None:
         """Keep the prefill's outputs as they are."""
         if self.attentions is not None:
-            self.attentions += (outputs.attentions,)
+            self.attentions += (outputs[f"{self._prefix}attentions"],)
+        if self.cross_attentions is not None:
+            self.cross_attentions += (outputs.cross_attentions,)
         if self.hidden_states is not None:
-            self.hidden_states += (outputs.hidden_states,)
+            self.hidden_states += (outputs[f"{self._prefix}hidden_states"],)
 
-    def step(self, outputs: Any, fed: int, rows: list[int], windows: list[int | None]) -> None:
+    def step(self, outputs: Any, before: int, rows: list[int], windows: list[int | None] | None) -> None:
         """Keep the outputs of some rows.
 
         Parameters
         ----------
         outputs : ModelOutput
-            Of a forward over `fed` tokens, before rejected ones leave the cache.
-        fed : int
-            Rows of the forward.
+            Of a forward, before rejected tokens leave the cache.
+        before : int
+            Its first rows, which repeat known tokens.
         rows : list of int
-            The rows whose tokens were emitted, each row's ancestors before it.
-        windows : list of int or None
-            Of each layer the size of its sliding window, None where it sees everything.
+            Those of the other rows whose tokens were emitted, each row's ancestors before it, counted from `before`.
+        windows : list of int or None, or None
+            Of each layer the size of its sliding window, None where it sees everything; None for a static cache, whose
+            unused slots are a part of the attentions.
         """
-        for position, row in enumerate(rows):
+        seen = list(range(before))
+        for row in (before + row for row in rows):
+            seen.append(row)
             if self.hidden_states is not None:
-                self.hidden_states += (tuple(states[:, row : row + 1] for states in outputs.hidden_states),)
+                layers = outputs[f"{self._prefix}hidden_states"]
+                self.hidden_states += (tuple(states[:, row : row + 1] for states in layers),)
+            if self.cross_attentions is not None:
+                self.cross_attentions += (tuple(w[:, :, row : row + 1] for w in outputs.cross_attentions),)
             if self.attentions is not None:
-                layers = zip(outputs.attentions, windows, strict=True)
-                seen = rows[: position + 1]
-                self.attentions += (tuple(_visible(weights, fed, row, seen, size) for weights, size in layers),)
+                attended = outputs[f"{self._prefix}attentions"]
+                sizes = windows or [None] * len(attended)
+                cut = seen if windows is not None else None
+                self.attentions += (
+                    tuple(_visible(weights, row, cut, size) for weights, size in zip(attended, sizes, strict=True)),
+                )
 
 
-def _visible(weights: torch.Tensor, fed: int, row: int, seen: list[int], window: int | None) -> torch.Tensor:
+def _visible(weights: torch.Tensor | None, row: int, seen: list[int] | None, window: int | None) -> torch.Tensor | None:
     """Cut one row's weights to the keys that it could see.
 
     Parameters
     ----------
     weights : Tensor [1, heads, fed, keys]
-    fed, row : int
-        Rows of the forward, and the row wanted.
-    seen : list of int
-        Its ancestors and itself.
+        None of a layer without attention.
+    row : int
+        The row wanted.
+    seen : list of int or None
+        Its ancestors and itself among the rows of the forward; None for all keys.
     window : int or None
         Most keys that the layer sees.
     """
-    past = weights.shape[-1] - fed
+    if weights is None or seen is None:
+        return None if weights is None else weights[:, :, row : row + 1]
+    past = weights.shape[-1] - weights.shape[-2]
     columns = [*range(past), *(past + node for node in seen)][-(window or 0) :]
     return weights[:, :, row : row + 1].index_select(-1, torch.tensor(columns, device=weights.device))

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from . import names
 from .branching import takes_ragged_batches
+from .cache import rolls_back
 
 __all__ = ["refuse_in_batches", "refuse_unsupported"]
 
 
-def refuse_unsupported(
-    model: Any, input_ids: torch.Tensor, generation_config: Any, synced_gpus: bool | None, cache: Any
-) -> None:
+def refuse_unsupported(model: Any, generation_config: Any, synced_gpus: bool | None, cache: Any) -> None:
     """Raise ValueError, naming what was given, what is allowed and what to do, where the loop would not be exact."""
     _refuse_modes(generation_config)
-    _refuse_models(model)
-    _refuse_placeholders(model, input_ids)
     _refuse_caches(generation_config, cache)
     if synced_gpus or names.has_unsynced_peers(model):
         raise ValueError(
@@ -39,39 +34,17 @@ def _refuse_modes(generation_config: Any) -> None:
         raise ValueError("token_healing is not supported by Lookahead; call model.heal_tokens on the prompt before")
 
 
-def _refuse_models(model: Any) -> None:
-    """Refuse models whose state cannot be taken back."""
-    name = type(model).__name__
-    if model.config.is_encoder_decoder:
-        raise ValueError(f"{name} is an encoder-decoder model; Lookahead supports decoder-only models")
-    if getattr(model, "_is_stateful", False):
-        raise ValueError(
-            f"{name} keeps a recurrent state, which Lookahead cannot roll back; use a model with attention layers "
-            "only, or leave out custom_generate"
-        )
-
-
-def _refuse_placeholders(model: Any, input_ids: torch.Tensor) -> None:
-    """Refuse prompts with images, videos or sounds: their placeholders must never be drafted."""
-    known = names.placeholders(model)
-    found = sorted(known & set(input_ids.flatten().tolist())) if known else []
-    if found:
-        raise ValueError(
-            f"the prompt holds an image, a video or a sound (token {found[0]}), which Lookahead does not support; "
-            "allowed is text; leave out custom_generate for such prompts"
-        )
-
-
 def _refuse_caches(generation_config: Any, cache: Any) -> None:
     """Refuse to run without a cache, or with one that rejected tokens cannot be taken off."""
+    if cache is None and generation_config.use_cache:
+        return  # the model keeps its state by itself
     if cache is None:
-        given = f"use_cache={generation_config.use_cache}"
-        raise ValueError(f"Lookahead needs a cache, but got none ({given}); set use_cache=True")
-    if not names.is_croppable(cache):
+        raise ValueError("Lookahead needs a cache, but got none (use_cache=False); set use_cache=True")
+    if not rolls_back(cache):
         kinds = ", ".join(sorted({type(layer).__name__ for layer in cache.layers})) if hasattr(cache, "layers") else ""
         raise ValueError(
-            f"Lookahead cannot roll back a {type(cache).__name__} ({kinds or 'no layers'}); allowed is a DynamicCache "
-            "on the model's device: leave cache_implementation unset"
+            f"Lookahead cannot roll back a {type(cache).__name__} ({kinds or 'no layers'}); allowed are the dynamic, "
+            "static, offloaded and quantized caches of transformers: leave cache_implementation unset"
         )
 
 
@@ -80,6 +53,8 @@ def refuse_in_batches(
 ) -> None:
     """Raise ValueError for what is exact for one row only; rows of a batch go on by different numbers of tokens."""
     instead = "loop over the rows, or leave out custom_generate"
+    if model.config.is_encoder_decoder:
+        raise ValueError(f"{type(model).__name__} is an encoder-decoder model, not supported for a batch; {instead}")
     wanted = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
     asked = [name for name in wanted if getattr(generation_config, name)]
     if generation_config.return_dict_in_generate and asked:
@@ -107,6 +82,8 @@ def refuse_in_batches(
 
 def _keeps_rows_apart(model: Any, cache: Any) -> bool:
     """Tell whether the rows of a batch may go on by different numbers of tokens."""
+    if getattr(cache, "offloading", False):
+        return False
     if not all(names.is_plain_layer(layer) for layer in cache.layers):
         replaceable = all(names.is_plain_layer(layer) or names.is_windowed_layer(layer) for layer in cache.layers)
         is_fresh = cache.get_seq_length() == 0 and not names.is_callers(cache)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import DynamicCache, GenerationConfig, StaticCache, StopStringCriteria
-from transformers.cache_utils import DynamicLayer, QuantizedCache
+from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StaticCache, StopStringCriteria
 from transformers.generation.stopping_criteria import (
     EosTokenCriteria,
     MaxLengthCriteria,
@@ -18,6 +17,7 @@ from transformers.generation.stopping_criteria import (
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
 from lookahead.hf import names
+from lookahead.hf.cache import keep_rows
 from tests.models import prompt, tiny
 
 ROLLS_BACK_WINDOWS = hasattr(DynamicCache, "activate_past_recording")
@@ -84,57 +84,19 @@ def test_decoding_is_a_context() -> None:
     assert isinstance(names.decoding(tiny()), contextlib.AbstractContextManager)
 
 
-def test_growing_caches_can_be_cropped() -> None:
-    assert names.is_croppable(DynamicCache())
-    assert names.is_croppable(DynamicCache(config=tiny().config))
-    assert names.is_croppable(filled(tiny()))
-
-
-@pytest.mark.parametrize("kind", ["mistral", "gemma3"])
-def test_sliding_windows_can_be_cropped_where_the_release_records_their_past(kind: str) -> None:
-    assert names.is_croppable(filled(tiny(kind))) == ROLLS_BACK_WINDOWS
-
-
-def test_static_caches_cannot_be_cropped() -> None:
-    assert not names.is_croppable(StaticCache(config=tiny().config, max_cache_len=64))
-    assert not names.is_croppable(None)
-    assert not names.is_croppable("cache")
-
-
-def test_offloaded_caches_are_refused() -> None:
-    cache = DynamicCache()
-    assert cache.offloading is False
-    cache.offloading = True  # the true ones need an accelerator
-    assert not names.is_croppable(cache)
-
-
-def test_quantized_caches_are_refused() -> None:
-    class Packed(DynamicLayer):
-        """As all quantized layers: a growing layer, but of another kind."""
-
-    assert not issubclass(QuantizedCache, DynamicCache)
-    cache = DynamicCache()
-    cache.layers = [DynamicLayer(), Packed()]
-    assert not names.is_croppable(cache)
-    with contextlib.suppress(ImportError, ValueError):  # where one of its backends is installed
-        assert not names.is_croppable(QuantizedCache("quanto", tiny().config))
-
-
 def test_plain_layers_and_windows() -> None:
     assert all(names.is_plain_layer(layer) for layer in filled(tiny()).layers)
     assert names.windows(filled(tiny())) == [None, None]
     mixed = filled(tiny("gemma3"))
     assert [names.is_plain_layer(layer) for layer in mixed.layers] == [False, True]
     assert names.windows(mixed) == [24, None]
+    assert names.windows(StaticCache(config=tiny().config, max_cache_len=64)) is None
 
 
-def test_crop_takes_tokens_off_and_0_takes_none() -> None:
-    cache = filled(tiny())
-    names.crop(cache, 0)
-    assert cache.get_seq_length() == 40
-    names.crop(cache, 7)
-    assert cache.get_seq_length() == 33
-    assert all(layer.keys.shape[-2] == 33 for layer in cache.layers)
+def test_the_decoders_own_cache() -> None:
+    decoder, cross = DynamicCache(), DynamicCache()
+    assert names.decoder_cache(EncoderDecoderCache(decoder, cross)) is decoder
+    assert names.decoder_cache(decoder) is decoder
 
 
 def test_recording_is_switched_on_and_off() -> None:
@@ -153,7 +115,7 @@ def test_a_window_crops_back_to_what_it_was() -> None:
     names.activate_past_recording(cache)
     with torch.no_grad():
         model(input_ids=prompt(5, seed=3), use_cache=True, **{names.cache_name(): cache})
-    names.crop(cache, 5)
+    keep_rows(cache, 5, [[]])
     for layer, other in zip(cache.layers, twin.layers, strict=True):
         assert torch.equal(layer.keys[..., -23:, :], other.keys[..., -23:, :])
 

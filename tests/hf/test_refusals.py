@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from transformers import DynamicCache, GenerationConfig, LogitsProcessor, StaticCache
+from transformers import DynamicCache, GenerationConfig, LogitsProcessor
+from transformers.cache_utils import CacheLayerMixin, DynamicLayer
 from transformers.generation.streamers import BaseStreamer
 
 from lookahead import Lookahead
@@ -98,36 +99,20 @@ def test_other_modes_of_decoding(settings: dict[str, Any], mode: str) -> None:
     refused(tiny(), message, **settings)
 
 
-def test_an_encoder_decoder_model() -> None:
+def test_an_encoder_decoder_model_for_a_batch() -> None:
     config = transformers.T5Config(
         vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, decoder_start_token_id=0
     )
     model = transformers.T5ForConditionalGeneration(config).eval()
-    message = "T5ForConditionalGeneration is an encoder-decoder model; Lookahead supports decoder-only models"
-    refused(model, message)
+    message = "T5ForConditionalGeneration is an encoder-decoder model, not supported for a batch; loop over the rows"
+    model.generate(IDS.repeat(2, 1), max_new_tokens=5)
+    with pytest.raises(ValueError, match=message):
+        model.generate(IDS.repeat(2, 1), max_new_tokens=5, custom_generate=Lookahead())
 
 
-def test_a_recurrent_model() -> None:
-    config = transformers.MambaConfig(
-        vocab_size=VOCABULARY, hidden_size=16, state_size=4, num_hidden_layers=1, pad_token_id=0, eos_token_id=2
-    )
-    model = transformers.MambaForCausalLM(config).eval()
-    refused(model, "MambaForCausalLM keeps a recurrent state, which Lookahead cannot roll back; use a model with")
-
-
-def test_a_static_cache() -> None:
-    message = r"cannot roll back a StaticCache \(.*StaticLayer\); allowed is a DynamicCache on the model's device"
+def test_a_static_cache_for_a_batch() -> None:
     model = copy.deepcopy(tiny())
-    refused(model, message, cache_implementation="static")
-    refused(model, message, **{names.cache_name(): StaticCache(config=model.config, max_cache_len=64)})
-
-
-def test_sliding_windows_on_a_release_that_cannot_roll_them_back() -> None:
-    model, cache = tiny("mistral"), DynamicCache(config=tiny("mistral").config)
-    if hasattr(cache, "activate_past_recording"):
-        refuse_unsupported(model, IDS, GenerationConfig(), False, cache)
-    else:
-        refused(model, r"cannot roll back a DynamicCache \(DynamicSlidingWindowLayer\)")
+    refused(model, "does not keep rows of a batch apart", IDS.repeat(2, 1), cache_implementation="static")
 
 
 def test_no_cache() -> None:
@@ -161,9 +146,21 @@ def test_token_healing() -> None:
 
 def test_a_cache_that_is_none_of_transformers() -> None:
     with pytest.raises(ValueError, match=r"cannot roll back a dict \(no layers\)"):
-        refuse_unsupported(tiny(), IDS, GenerationConfig(), False, {})
+        refuse_unsupported(tiny(), GenerationConfig(), False, {})
+
+
+def test_layers_of_an_unknown_kind() -> None:
+    class Own(CacheLayerMixin):
+        def __init__(self) -> None: ...
+
+        lazy_initialization = update = get_mask_sizes = get_seq_length = get_max_length = get_max_cache_shape = None
+
+    cache = DynamicCache()
+    cache.layers = [DynamicLayer(), Own()]
+    with pytest.raises(ValueError, match=r"cannot roll back a DynamicCache \(DynamicLayer, Own\); allowed are the"):
+        refuse_unsupported(tiny(), GenerationConfig(), False, cache)
 
 
 def test_what_is_supported_is_not_refused() -> None:
     for config in (GenerationConfig(), GenerationConfig(do_sample=True)):
-        refuse_unsupported(tiny(), IDS, config, None, DynamicCache())
+        refuse_unsupported(tiny(), config, None, DynamicCache())
