@@ -26,7 +26,7 @@ from .batch import BatchGeneration
 from .branching import takes_trees
 from .forward import Target
 from .recording import Recording
-from .refusals import refuse_in_batches, refuse_unsupported
+from .refusals import refuse
 
 __all__ = ["Lookahead"]
 
@@ -88,14 +88,27 @@ class Lookahead:
 
         Raises
         ------
-        ValueError
-            Before any work, for what is not supported (beams, other caches, recurrent models).
+        Unsupported
+            A ValueError before any work, for what is not supported (beams, other caches, recurrent models).
         """
-        cache = model_kwargs.get(names.cache_name())
-        refuse_unsupported(model, input_ids, generation_config, synced_gpus, cache)
+        call = logits_processor, stopping_criteria, generation_config
+        refuse(model, input_ids, *call, synced_gpus, streamer, **model_kwargs)
+        return self.decode(model, input_ids, *call, synced_gpus, streamer, prediction, **model_kwargs)
+
+    def decode(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        synced_gpus: bool | None = False,
+        streamer: Any = None,
+        prediction: Any = None,
+        **model_kwargs: Any,
+    ) -> Any:
+        """Decode a call that is known to be supported, as calling the object does."""
         rows, stats = len(input_ids), Stats()
-        if rows > 1:
-            refuse_in_batches(model, generation_config, logits_processor, stopping_criteria, streamer, cache)
         drafters = self._drafters(model, rows)
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
         self.stats = stats

@@ -23,15 +23,19 @@ from transformers.generation.stopping_criteria import (
     StoppingCriteriaList,
     StopStringCriteria,
 )
+from transformers.generation.utils import GENERATION_MODES_MAPPING
 
 __all__ = [
+    "PLAIN_LOOP",
     "PLAIN_MODES",
     "activate_past_recording",
     "cache_name",
     "crop",
     "decoding",
     "deactivate_past_recording",
+    "generating",
     "has_end",
+    "has_own_loop",
     "has_unsynced_peers",
     "is_blind",
     "is_callers",
@@ -40,6 +44,7 @@ __all__ = [
     "is_row_wise",
     "is_windowed_layer",
     "mask_dtype",
+    "other_loops",
     "pad_token",
     "placeholders",
     "plain_stops",
@@ -89,6 +94,7 @@ _MARKS_CACHES = "_is_user_defined" in inspect.getsource(GenerationMixin)
 _SEE_A_BATCH = (logits_process.PrefixConstrainedLogitsProcessor, logits_process.RepetitionPenaltyLogitsProcessor)
 
 PLAIN_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE)
+PLAIN_LOOP = GENERATION_MODES_MAPPING[GenerationMode.SAMPLE]  # the method behind both
 
 
 def cache_name() -> str:
@@ -98,6 +104,25 @@ def cache_name() -> str:
     """
     taken = inspect.signature(GenerationMixin.prepare_inputs_for_generation).parameters
     return "cache" if "cache" in taken else "past_key_values"
+
+
+def other_loops() -> list[str]:
+    """Return the methods that decode in other modes (beams, assisted); modes that left the package have none."""
+    return sorted({loop for loop in GENERATION_MODES_MAPPING.values() if "/" not in loop} - {PLAIN_LOOP})
+
+
+def has_own_loop(model: Any) -> bool:
+    """Tell whether a model's class replaces the plain loop (speech models that write several codebooks at once)."""
+    own = getattr(type(model), PLAIN_LOOP)
+    return inspect.unwrap(own) is not inspect.unwrap(getattr(GenerationMixin, PLAIN_LOOP))
+
+
+def generating(model: Any) -> Any:
+    """Return the model whose `generate` runs, taken out of torch.compile and peft; None where there is none."""
+    while model is not None and not isinstance(model, GenerationMixin):
+        inside = getattr(model, "get_base_model", None)
+        model = inside() if inside else getattr(model, "_orig_mod", None)
+    return model
 
 
 def placeholders(model: Any) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from transformers.generation.streamers import BaseStreamer
 
 from lookahead import Lookahead
 from lookahead.hf import names
-from lookahead.hf.refusals import refuse_unsupported
+from lookahead.hf.refusals import Unsupported, refuse_unsupported
 from tests.models import KINDS, VOCABULARY, prompt, tiny
 
 IDS = prompt(20)
@@ -113,6 +114,23 @@ def test_a_recurrent_model() -> None:
     )
     model = transformers.MambaForCausalLM(config).eval()
     refused(model, "MambaForCausalLM keeps a recurrent state, which Lookahead cannot roll back; use a model with")
+
+
+def test_a_model_with_a_decoding_loop_of_its_own() -> None:
+    class Speech(transformers.LlamaForCausalLM):
+        def _sample(self, input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+            return input_ids
+
+    model = Speech(tiny().config).eval()
+    refused(model, "Speech brings a decoding loop of its own, which Lookahead would not follow; leave out custom_gen")
+
+
+def test_a_refusal_can_be_told_from_other_errors_and_survives_pickling() -> None:
+    with pytest.raises(Unsupported) as refusal:
+        tiny().generate(IDS, max_new_tokens=5, use_cache=False, custom_generate=Lookahead())
+    assert refusal.value.reason == "Lookahead needs a cache, but got none (use_cache=False)"
+    assert str(refusal.value) == f"{refusal.value.reason}; set use_cache=True"
+    assert str(pickle.loads(pickle.dumps(refusal.value))) == str(refusal.value)
 
 
 def test_a_static_cache() -> None:
