@@ -11,12 +11,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .draft.drafter import Drafter
     from .hf.candidate_generator import LookaheadCandidateGenerator
+    from .hf.enable import disable, enable, enabled
     from .hf.loop import Lookahead
     from .options import Options
     from .stats import Stats
     from .tree import Accepted, Draft
 
-__all__ = ["Accepted", "Draft", "Drafter", "Lookahead", "LookaheadCandidateGenerator", "Options", "Stats"]
+__all__ = [
+    "Accepted",
+    "Draft",
+    "Drafter",
+    "Lookahead",
+    "LookaheadCandidateGenerator",
+    "Options",
+    "Stats",
+    "disable",
+    "enable",
+    "enabled",
+]
 
 _ROOMS = {
     "Accepted": "tree",
@@ -26,6 +38,9 @@ _ROOMS = {
     "LookaheadCandidateGenerator": "hf.candidate_generator",
     "Options": "options",
     "Stats": "stats",
+    "disable": "hf.enable",
+    "enable": "hf.enable",
+    "enabled": "hf.enable",
 }
 
 

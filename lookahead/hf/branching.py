@@ -53,8 +53,11 @@ def continues_states(model: Any) -> bool:
     """Tell whether several tokens may be fed to a recurrent model at once, behind others, and taken back.
 
     They may if the logits are those of one forward over all. Costs three forwards over at most 24 tokens, once per
-    model, attention implementation and dtype. Mamba and Jamba, which forget their state there, fail.
+    model, attention implementation and dtype. Mamba and Jamba, which forget their state there, fail; in half precision
+    the difference may drown in rounding, so there their layers are known by name, too.
     """
+    if model.dtype.itemsize < 4 and names.is_known_to_forget(model):
+        return False
     return bool(_found_out(model, _replayed_logits_agree))
 
 
@@ -115,7 +118,7 @@ def _replayed_logits_agree(model: Any) -> bool:
     for token in known[13:16]:
         sequence.append(token)
     found = target.forward(sequence, Draft.chain(known[16:21])).float()
-    allowed = 1e-4 * float(alone.abs().max())
+    allowed = 2e-5 * float(alone.abs().max())
     if model.dtype.itemsize < 4:
         allowed += 3 * float((_stepwise(model, ids) - alone[12:]).abs().max())
     return float((found - alone[15:21]).abs().max()) <= allowed

@@ -27,7 +27,7 @@ from .branching import takes_trees
 from .forward import Target
 from .plain import decode_plainly, why_plain
 from .recording import Recording
-from .refusals import refuse_in_batches, refuse_unsupported
+from .refusals import refuse
 
 __all__ = ["Lookahead"]
 
@@ -90,45 +90,42 @@ class Lookahead:
 
         Raises
         ------
-        ValueError
-            Before any work, for what is not supported (beams, no cache).
+        Unsupported
+            A ValueError before any work, for what is not supported (beams, no cache).
         """
-        cache = model_kwargs.get(names.cache_name())
-        refuse_unsupported(model, generation_config, synced_gpus, cache)
-        rows, stats = len(input_ids), Stats(note=why_plain(model, cache))
-        if stats.note is not None:
-            Drafter(self.tokenizer).ids(prediction)
-            self.stats = stats
-            return decode_plainly(
-                model,
-                stats,
-                input_ids,
-                logits_processor=logits_processor,
-                stopping_criteria=stopping_criteria,
-                generation_config=generation_config,
-                streamer=streamer,
-                **model_kwargs,
-            )
-        if rows > 1:
-            refuse_in_batches(model, generation_config, logits_processor, stopping_criteria, streamer, cache)
-        drafters = self._drafters(model, rows)
+        call = logits_processor, stopping_criteria, generation_config
+        refuse(model, input_ids, *call, synced_gpus, streamer, **model_kwargs)
+        return self.decode(model, input_ids, *call, synced_gpus, streamer, prediction, inputs_tensor, **model_kwargs)
+
+    def decode(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        synced_gpus: bool | None = False,
+        streamer: Any = None,
+        prediction: Any = None,
+        inputs_tensor: Any = None,
+        **model_kwargs: Any,
+    ) -> Any:
+        """Decode a call that is known to be supported, as calling the object does."""
+        call = logits_processor, stopping_criteria, generation_config
+        stats = Stats(note=why_plain(model, model_kwargs.get(names.cache_name())))
+        drafters = self._drafters(model, len(input_ids))
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
         self.stats = stats
+        if stats.note is not None:
+            return decode_plainly(model, stats, input_ids, *call, streamer=streamer, **model_kwargs)
         generation: _Generation | BatchGeneration
-        if rows == 1:
+        if len(input_ids) == 1:
             generation = _Generation(drafters[0], stats, model, input_ids, generation_config, model_kwargs)
             generation.read(inputs_tensor)
             generation.listen(logits_processor, stopping_criteria, streamer)
         else:
-            generation = BatchGeneration(
-                drafters,
-                partial(self._policy, model, drafters[0].policy.cost),
-                stats,
-                model,
-                input_ids,
-                generation_config,
-                model_kwargs,
-            )
+            policy_of = partial(self._policy, model, drafters[0].policy.cost)
+            generation = BatchGeneration(drafters, policy_of, stats, model, input_ids, generation_config, model_kwargs)
             generation.listen(logits_processor, stopping_criteria)
         with torch.no_grad():
             generation.run(expected)

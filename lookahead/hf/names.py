@@ -23,9 +23,11 @@ from transformers.generation.stopping_criteria import (
     StoppingCriteriaList,
     StopStringCriteria,
 )
+from transformers.generation.utils import GENERATION_MODES_MAPPING
 
 __all__ = [
     "NO_TOKEN",
+    "PLAIN_LOOP",
     "PLAIN_MODES",
     "activate_past_recording",
     "cache_name",
@@ -33,15 +35,19 @@ __all__ = [
     "decoder_cache",
     "decoding",
     "decoding_call",
+    "generating",
     "has_end",
+    "has_own_loop",
     "has_unsynced_peers",
     "is_blind",
     "is_callers",
+    "is_known_to_forget",
     "is_plain_layer",
     "is_row_wise",
     "is_windowed_layer",
     "mask_dtype",
     "mask_name",
+    "other_loops",
     "pad_token",
     "placeholders",
     "plain_stops",
@@ -88,11 +94,13 @@ _ROW_WISE = _BLIND | _processors(  # what these return for a row follows from it
 )
 _ROW_WISE |= {EosTokenCriteria, MaxLengthCriteria, MaxTimeCriteria, StopStringCriteria}
 NO_TOKEN = 2**31 - 1
+_FORGETFUL = {"FalconMambaMixer", "JambaMambaMixer", "MambaMixer", "RecurrentGemmaRglru", "ZambaMambaMixer"}
 _PLACEHOLDER = re.compile(r"(image|video|audio)_token_(id|index)")
 _MARKS_CACHES = "_is_user_defined" in inspect.getsource(GenerationMixin)
 _SEE_A_BATCH = (logits_process.PrefixConstrainedLogitsProcessor, logits_process.RepetitionPenaltyLogitsProcessor)
 
 PLAIN_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE)
+PLAIN_LOOP = GENERATION_MODES_MAPPING[GenerationMode.SAMPLE]  # the method behind both
 
 
 def cache_name() -> str:
@@ -107,6 +115,30 @@ def cache_name() -> str:
 def mask_name(model: Any) -> str:
     """Return the keyword of the 2D mask over the ids that are decoded."""
     return "decoder_attention_mask" if model.config.is_encoder_decoder else "attention_mask"
+
+
+def other_loops() -> list[str]:
+    """Return the methods that decode in other modes (beams, assisted); modes that left the package have none."""
+    return sorted({loop for loop in GENERATION_MODES_MAPPING.values() if "/" not in loop} - {PLAIN_LOOP})
+
+
+def has_own_loop(model: Any) -> bool:
+    """Tell whether a model's class replaces the plain loop (speech models that write several codebooks at once)."""
+    own = getattr(type(model), PLAIN_LOOP)
+    return inspect.unwrap(own) is not inspect.unwrap(getattr(GenerationMixin, PLAIN_LOOP))
+
+
+def stock_loop(model: Any) -> Any:
+    """Return the model's plain loop, also where `enable` has put another before it."""
+    return inspect.unwrap(getattr(type(model), PLAIN_LOOP)).__get__(model)
+
+
+def generating(model: Any) -> Any:
+    """Return the model whose `generate` runs, taken out of torch.compile and peft; None where there is none."""
+    while model is not None and not isinstance(model, GenerationMixin):
+        inside = getattr(model, "get_base_model", None)
+        model = inside() if inside else getattr(model, "_orig_mod", None)
+    return model
 
 
 def placeholders(model: Any) -> set[int]:
@@ -238,6 +270,11 @@ def mask_dtype(model: Any) -> torch.dtype | None:
     accepted = inspect.signature(masking_utils.create_causal_mask).parameters
     mask = masking_utils.create_causal_mask(**{name: value for name, value in given.items() if name in accepted})
     return mask.dtype if isinstance(mask, torch.Tensor) and mask.ndim == 4 else None
+
+
+def is_known_to_forget(model: Any) -> bool:
+    """Tell whether a model has layers that take no state when they are fed several tokens."""
+    return any(type(module).__name__ in _FORGETFUL for module in model.modules())
 
 
 def has_unsynced_peers(model: Any) -> bool:

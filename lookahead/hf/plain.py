@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..stats import MODEL, Stats
+from . import names
 from .branching import continues_states
 from .cache import Rollback
 
@@ -24,6 +25,8 @@ def why_plain(model: Any, cache: Any) -> str | None:
         As `generate` prepared it; None where the model keeps its state elsewhere.
     """
     name = type(model).__name__
+    if names.has_own_loop(model):
+        return f"{name} brings a decoding loop of its own"
     if cache is None or getattr(model, "_is_stateful", False) and not hasattr(cache, "layers"):
         return f"{name} keeps its state outside of a cache"
     if Rollback.replays_on(cache) and not continues_states(model):
@@ -31,10 +34,10 @@ def why_plain(model: Any, cache: Any) -> str | None:
     return None
 
 
-def decode_plainly(model: Any, stats: Stats, input_ids: torch.Tensor, **arguments: Any) -> Any:
-    """Decode as without lookahead and count what is emitted; returns what `generate` returns."""
+def decode_plainly(model: Any, stats: Stats, input_ids: torch.Tensor, *call: Any, **kwargs: Any) -> Any:
+    """Decode as without lookahead and count what is emitted; takes and returns what the loop of `generate` does."""
     started = time.perf_counter()
-    output = model._sample(input_ids, **arguments)
+    output = names.stock_loop(model)(input_ids, *call, **kwargs)
     ids = output if isinstance(output, torch.Tensor) else output.sequences
     rows, steps = ids.shape[0], ids.shape[1] - input_ids.shape[1]
     stats.forwards, stats.tokens, stats.token_sources = steps, rows * steps, [MODEL] * (rows * steps)

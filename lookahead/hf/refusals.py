@@ -4,21 +4,62 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from . import names
 from .branching import takes_ragged_batches
 from .cache import rolls_back
+from .plain import why_plain
 
-__all__ = ["refuse_in_batches", "refuse_unsupported"]
+__all__ = ["Unsupported", "refuse", "refuse_in_batches", "refuse_unsupported"]
+
+
+class Unsupported(ValueError):
+    """A call that the loop would not decode exactly; raised before any work, and for nothing else.
+
+    Parameters
+    ----------
+    reason : str
+        What was given.
+    instead : str
+        What is allowed, and what to do.
+    """
+
+    def __init__(self, reason: str, instead: str) -> None:
+        super().__init__(reason, instead)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """Return both in one line."""
+        return "; ".join(self.args)
+
+
+def refuse(
+    model: Any,
+    input_ids: torch.Tensor,
+    logits_processor: Any,
+    stopping_criteria: Any,
+    generation_config: Any,
+    synced_gpus: bool | None = False,
+    streamer: Any = None,
+    **model_kwargs: Any,
+) -> None:
+    """Raise Unsupported for a call that the loop would not decode exactly; the arguments are those of the loop."""
+    cache = model_kwargs.get(names.cache_name())
+    refuse_unsupported(model, generation_config, synced_gpus, cache)
+    if len(input_ids) > 1 and why_plain(model, cache) is None:
+        refuse_in_batches(model, generation_config, logits_processor, stopping_criteria, streamer, cache)
 
 
 def refuse_unsupported(model: Any, generation_config: Any, synced_gpus: bool | None, cache: Any) -> None:
-    """Raise ValueError, naming what was given, what is allowed and what to do, where the loop would not be exact."""
+    """Raise Unsupported, naming what was given, what is allowed and what to do, where the loop would not be exact."""
     _refuse_modes(generation_config)
     _refuse_caches(generation_config, cache)
     if synced_gpus or names.has_unsynced_peers(model):
-        raise ValueError(
+        raise Unsupported(
             "synced_gpus (FSDP, DeepSpeed ZeRO 3) is not supported by Lookahead: processes would take different "
-            "numbers of forwards; leave out custom_generate there"
+            "numbers of forwards",
+            "leave out custom_generate there",
         )
 
 
@@ -26,12 +67,13 @@ def _refuse_modes(generation_config: Any) -> None:
     """Refuse beams and everything but greedy search and sampling."""
     mode = generation_config.get_generation_mode()
     if mode not in names.PLAIN_MODES:
-        raise ValueError(
-            f"Lookahead replaces greedy search and sampling, but the generation config asks for {mode.value}; unset "
-            "what selects it (num_beams, prompt_lookup_num_tokens, penalty_alpha, ...) or leave out custom_generate"
+        raise Unsupported(
+            f"Lookahead replaces greedy search and sampling, but the generation config asks for {mode.value}",
+            "unset what selects it (num_beams, prompt_lookup_num_tokens, penalty_alpha, ...) or leave out "
+            "custom_generate",
         )
     if getattr(generation_config, "token_healing", False):
-        raise ValueError("token_healing is not supported by Lookahead; call model.heal_tokens on the prompt before")
+        raise Unsupported("token_healing is not supported by Lookahead", "call model.heal_tokens on the prompt before")
 
 
 def _refuse_caches(generation_config: Any, cache: Any) -> None:
@@ -39,44 +81,48 @@ def _refuse_caches(generation_config: Any, cache: Any) -> None:
     if cache is None and generation_config.use_cache:
         return  # the model keeps its state by itself
     if cache is None:
-        raise ValueError("Lookahead needs a cache, but got none (use_cache=False); set use_cache=True")
+        raise Unsupported("Lookahead needs a cache, but got none (use_cache=False)", "set use_cache=True")
     if not rolls_back(cache):
         kinds = ", ".join(sorted({type(layer).__name__ for layer in cache.layers})) if hasattr(cache, "layers") else ""
-        raise ValueError(
-            f"Lookahead cannot roll back a {type(cache).__name__} ({kinds or 'no layers'}); allowed are the dynamic, "
-            "static, offloaded and quantized caches of transformers: leave cache_implementation unset"
+        raise Unsupported(
+            f"Lookahead cannot roll back a {type(cache).__name__} ({kinds or 'no layers'})",
+            "allowed are the dynamic, static, offloaded and quantized caches of transformers: leave "
+            "cache_implementation unset",
         )
 
 
 def refuse_in_batches(
     model: Any, generation_config: Any, processors: Any, criteria: Any, streamer: Any, cache: Any
 ) -> None:
-    """Raise ValueError for what is exact for one row only; rows of a batch go on by different numbers of tokens."""
+    """Raise Unsupported for what is exact for one row only; rows of a batch go on by different numbers of tokens."""
     instead = "loop over the rows, or leave out custom_generate"
     if model.config.is_encoder_decoder:
-        raise ValueError(f"{type(model).__name__} is an encoder-decoder model, not supported for a batch; {instead}")
+        raise Unsupported(f"{type(model).__name__} is an encoder-decoder model, not supported for a batch", instead)
     wanted = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
     asked = [name for name in wanted if getattr(generation_config, name)]
     if generation_config.return_dict_in_generate and asked:
-        raise ValueError(f"{asked[0]}=True is not supported by Lookahead for a batch; {instead}")
+        raise Unsupported(f"{asked[0]}=True is not supported by Lookahead for a batch", instead)
     if streamer is not None:
-        raise ValueError(f"a streamer is not supported by Lookahead for a batch; {instead}")
+        raise Unsupported("a streamer is not supported by Lookahead for a batch", instead)
     for one in [*processors, *criteria]:
         if not names.is_row_wise(one) and not names.sees_a_batch(one):
-            raise ValueError(
+            raise Unsupported(
                 f"{type(one).__name__} may keep a state for each row, which Lookahead cannot give it in a batch, where "
-                "rows go on by different numbers of tokens; if what it returns for a row follows from that row's ids "
-                f"and scores alone, set row_wise = True on it; else {instead}"
+                "rows go on by different numbers of tokens",
+                "if what it returns for a row follows from that row's ids and scores alone, set row_wise = True on it; "
+                f"else {instead}",
             )
     if names.plain_stops(criteria, generation_config) is None and not names.has_end(criteria):
-        raise ValueError(
+        raise Unsupported(
             "other stopping criteria than a length limit need an eos_token_id in a batch: without one plain decoding "
-            f"goes on in rows that have ended; set eos_token_id, or {instead}"
+            "goes on in rows that have ended",
+            f"set eos_token_id, or {instead}",
         )
     if not _keeps_rows_apart(model, cache):
-        raise ValueError(
+        raise Unsupported(
             f"{type(model).__name__} does not keep rows of a batch apart that go on by different numbers of tokens "
-            f"(positions by slot, or sliding windows in a cache of your own or without a dense mask); {instead}"
+            "(positions by slot, or sliding windows in a cache of your own or without a dense mask)",
+            instead,
         )
 
 

@@ -90,8 +90,6 @@ def test_a_prompt_with_an_image(kind: str, rows: int) -> None:
         for sign in (1, -1)
     ]
     assert not torch.allclose(*seen), "the image makes no difference"
-    ours = tiny(kind).generate(
-        ids, max_new_tokens=60, custom_generate=lookahead, prediction=expected.tolist(), **image
-    )
+    ours = tiny(kind).generate(ids, max_new_tokens=60, custom_generate=lookahead, prediction=expected.tolist(), **image)
     assert torch.equal(vanilla, ours)
     assert lookahead.stats.accepted > 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from transformers.generation.streamers import BaseStreamer
 
 from lookahead import Lookahead
 from lookahead.hf import names
-from lookahead.hf.refusals import refuse_unsupported
+from lookahead.hf.refusals import Unsupported, refuse_unsupported
 from tests.models import KINDS, VOCABULARY, prompt, tiny
 
 IDS = prompt(20)
@@ -108,6 +109,14 @@ def test_an_encoder_decoder_model_for_a_batch() -> None:
     model.generate(IDS.repeat(2, 1), max_new_tokens=5)
     with pytest.raises(ValueError, match=message):
         model.generate(IDS.repeat(2, 1), max_new_tokens=5, custom_generate=Lookahead())
+
+
+def test_a_refusal_can_be_told_from_other_errors_and_survives_pickling() -> None:
+    with pytest.raises(Unsupported) as refusal:
+        tiny().generate(IDS, max_new_tokens=5, use_cache=False, custom_generate=Lookahead())
+    assert refusal.value.reason == "Lookahead needs a cache, but got none (use_cache=False)"
+    assert str(refusal.value) == f"{refusal.value.reason}; set use_cache=True"
+    assert str(pickle.loads(pickle.dumps(refusal.value))) == str(refusal.value)
 
 
 def test_a_static_cache_for_a_batch() -> None:
