@@ -24,9 +24,10 @@ _lock = threading.RLock()
 def enable(model: Any, tokenizer: Any = None, **options: Any) -> Lookahead:
     """Have every later ``model.generate(...)`` decode with lookahead where that is exact, and as always elsewhere.
 
-    Calls that `Lookahead` does not support (beams, no cache, a model that forgets its state, a custom loop or an assistant of the
-    caller's) are decoded by `generate` alone, with one warning for each reason. Nothing else changes: the same
-    arguments, the same errors, the same output. A copy of the model, deep or pickled, is a plain one.
+    Calls that `Lookahead` does not support (beams, no cache, a model that forgets its state, a custom loop or an
+    assistant of the caller's) are decoded by `generate` alone, with one warning for each reason. Arguments and errors
+    stay those of `generate`; the output is as exact as that of `Lookahead`, where sampled rows of a batch draw in
+    another order. A copy of the model, deep or pickled, is a plain one.
 
     Enabling a model again replaces the object of the call before; one `disable` ends it.
 
@@ -88,7 +89,7 @@ class _Use:
                 return
             self.warned.add(reason)
         warnings.warn(
-            f"lookahead is left out of this call of generate: {reason}. The output is the same, without the speed-up.",
+            f"lookahead is left out of this call of generate: {reason}. It is decoded as usual, without the speed-up.",
             stacklevel=2,
         )
 

@@ -158,7 +158,8 @@ def test_lm_eval(model: Any, tokenizer: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft asks for it
 def test_peft(model: Any) -> None:
-    peft = pytest.importorskip("peft", reason="pip install hf-lookahead[integrations]")
+    import peft
+
     config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj", "v_proj"], init_lora_weights=False)
     plain = model.generate(prompt(), max_new_tokens=NEW).tolist()
     adapted = peft.get_peft_model(model, config)
