@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import DynamicCache
+from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 
 from ..tree import Draft
 from ..verify.sequence import Sequence
@@ -16,9 +16,9 @@ from . import names
 from .forward import Target
 from .ragged import RaggedTarget
 
-__all__ = ["continues_states", "takes_ragged_batches", "takes_trees"]
+__all__ = ["hides_free_slots", "takes_chains", "takes_ragged_batches", "takes_trees"]
 
-_REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
+_REFUSALS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
 _Mask = torch.dtype | None
 _known: weakref.WeakKeyDictionary[Any, dict[tuple[Any, str, torch.dtype], Any]] = weakref.WeakKeyDictionary()
 
@@ -34,6 +34,8 @@ def takes_trees(model: Any, cache: Any) -> _Mask:
     """
     if names.decoder_cache(cache) is not cache or getattr(cache, "offloading", False):
         return None
+    if names.counts_slots(model) or not names.takes_positions(model):
+        return None
     if not all(names.is_plain_layer(layer) for layer in cache.layers):
         return None
     mask: _Mask = _found_out(model, _mask_that_agrees)
@@ -46,19 +48,34 @@ def takes_ragged_batches(model: Any) -> bool:
     They may if the logits are those that each row gives alone. Costs four forwards over at most eight tokens, once per
     model, attention implementation and dtype. Biases by slot, recurrent layers and evicting caches fail.
     """
-    return bool(_found_out(model, _ragged_logits_agree))
+    return not names.counts_slots(model) and bool(_found_out(model, _ragged_logits_agree))
 
 
-def continues_states(model: Any) -> bool:
-    """Tell whether several tokens may be fed to a recurrent model at once, behind others, and taken back.
+def takes_chains(model: Any, attentions: bool = False) -> bool:
+    """Tell whether several tokens may be fed to the model at once, behind others, and taken back.
 
-    They may if the logits are those of one forward over all. Costs three forwards over at most 24 tokens, once per
-    model, attention implementation and dtype. Mamba and Jamba, which forget their state there, fail; in half precision
-    the difference may drown in rounding, so there their layers are known by name, too.
+    They may if the logits are those of one forward over all. Costs four forwards over at most 22 tokens, once per
+    model, attention implementation and dtype. Mamba and Jamba, which forget their state there, fail; where the
+    difference may drown in rounding, or shows only after more tokens, models are known by name, too.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+    attentions : bool
+        Whether the model is asked for its attentions, which can change how they are computed.
     """
-    if model.dtype.itemsize < 4 and names.is_known_to_forget(model):
+    if names.is_known_to_differ(model):
         return False
-    return bool(_found_out(model, _replayed_logits_agree))
+    return bool(_found_out(model, _chain_logits_agree_with_attentions if attentions else _chain_logits_agree))
+
+
+def hides_free_slots(model: Any) -> bool:
+    """Tell whether the model masks the slots of a static cache that nothing was written to yet.
+
+    Where it does not, what refused tokens left there would be seen. Costs three forwards over at most 13 tokens, once
+    per model, attention implementation and dtype.
+    """
+    return bool(_found_out(model, _static_logits_agree))
 
 
 def _found_out(model: Any, ask: Callable[[Any], Any]) -> Any:
@@ -97,19 +114,20 @@ def _ragged_logits_agree(model: Any) -> bool:
     return all(float((one[0] - other).abs().max()) <= allowed for one, other in zip(found, alone, strict=True))
 
 
-def _replayed_logits_agree(model: Any) -> bool:
-    """Compare a refused draft, what was accepted of it fed again, and a draft behind that, with a forward over all."""
+def _chain_logits_agree(model: Any, **wanted: bool) -> bool:
+    """Compare a refused draft, what was accepted of it, and a draft behind that, with a forward over all."""
     size = model.get_input_embeddings().weight.shape[0]
     ids = ((torch.arange(22, device=model.device) * 7 + size // 2) % size)[None]
-    alone = model(input_ids=ids, return_dict=True).logits[0].float()
-    kwargs: dict[str, Any] = {
-        names.cache_name(): DynamicCache(config=model.config.get_text_config()),
-        "attention_mask": None,
-        "use_cache": True,
-    }
+    kwargs: dict[str, Any] = {"use_cache": True, **wanted}
+    if model.config.is_encoder_decoder:
+        kwargs |= {"encoder_outputs": model.get_encoder()(ids)}
+        alone = model(decoder_input_ids=ids, encoder_outputs=kwargs["encoder_outputs"]).logits[0].float()
+    else:
+        alone = model(input_ids=ids).logits[0].float()
+    given = {**kwargs, **_fresh_cache(model)}
     if names.takes_positions(model):
-        kwargs["position_ids"] = torch.arange(12, device=model.device)[None]
-    target, sequence = Target(model, model.generation_config, kwargs), Sequence(ids[:, :12])
+        given["position_ids"] = torch.arange(12, device=model.device)[None]
+    target, sequence = Target(model, model.generation_config, given), Sequence(ids[:, :12])
     target.prefill(sequence)
     known = ids[0].tolist()
     sequence.append(known[12])
@@ -120,15 +138,46 @@ def _replayed_logits_agree(model: Any) -> bool:
     found = target.forward(sequence, Draft.chain(known[16:21])).float()
     allowed = 2e-5 * float(alone.abs().max())
     if model.dtype.itemsize < 4:
-        allowed += 3 * float((_stepwise(model, ids) - alone[12:]).abs().max())
+        allowed += 3 * float((_stepwise(model, ids, kwargs) - alone[12:]).abs().max())
     return float((found - alone[15:21]).abs().max()) <= allowed
 
 
-def _stepwise(model: Any, ids: torch.Tensor) -> torch.Tensor:
+def _chain_logits_agree_with_attentions(model: Any) -> bool:
+    """Compare them while attentions are asked for."""
+    return _chain_logits_agree(model, output_attentions=True)
+
+
+def _static_logits_agree(model: Any) -> bool:
+    """Compare a token behind others in a larger static cache with a forward over all."""
+    size = model.get_input_embeddings().weight.shape[0]
+    ids = ((torch.arange(13, device=model.device) * 7 + size // 2) % size)[None]
+    kwargs: dict[str, Any] = {"use_cache": True}
+    name = "decoder_input_ids" if model.config.is_encoder_decoder else "input_ids"
+    if model.config.is_encoder_decoder:
+        kwargs["encoder_outputs"] = model.get_encoder()(ids)
+    alone = model(**{name: ids}, **kwargs).logits[0, -1].float()
+    given = {**kwargs, **_fresh_cache(model, slots=32)}
+    model(**{name: ids[:, :12]}, **given)
+    found = model(**{name: ids[:, 12:]}, **given).logits[0, -1].float()
+    allowed = (1e-4 if model.dtype.itemsize >= 4 else 5e-2) * float(alone.abs().max())
+    return float((found - alone).abs().max()) <= allowed
+
+
+def _fresh_cache(model: Any, slots: int | None = None) -> dict[str, Any]:
+    """Return an empty cache under its name, a static one where it is to have slots."""
+    config = model.config.get_text_config(decoder=True)
+    cache: Any = DynamicCache(config=config) if slots is None else StaticCache(config=config, max_cache_len=slots)
+    if model.config.is_encoder_decoder:
+        cache = EncoderDecoderCache(cache, DynamicCache())
+    return {names.cache_name(): cache}
+
+
+def _stepwise(model: Any, ids: torch.Tensor, kwargs: dict[str, Any]) -> torch.Tensor:
     """Return the logits behind all but the first 12 ids, fed one after the other."""
-    cache = {names.cache_name(): DynamicCache(config=model.config.get_text_config())}
-    model(input_ids=ids[:, :12], use_cache=True, **cache)
-    steps = [model(input_ids=ids[:, at : at + 1], use_cache=True, **cache) for at in range(12, ids.shape[1])]
+    given = {**kwargs, **_fresh_cache(model)}
+    name = "decoder_input_ids" if model.config.is_encoder_decoder else "input_ids"
+    model(**{name: ids[:, :12]}, **given)
+    steps = [model(**{name: ids[:, at : at + 1]}, **given) for at in range(12, ids.shape[1])]
     return torch.cat([step.logits[0].float() for step in steps])
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from . import names
 from .loop import Lookahead
-from .plain import why_plain
 from .refusals import Unsupported, refuse
 
 __all__ = ["disable", "enable", "enabled"]
@@ -163,8 +162,7 @@ def _replaced(stock: Callable[..., Any]) -> Callable[..., Any]:
         if not uses:
             return stock(self, *args, **kwargs)
         try:
-            refuse(self, *args, **kwargs)
-            reason = why_plain(self, kwargs.get(names.cache_name()))
+            reason = refuse(self, *args, **kwargs)
         except Unsupported as refusal:
             reason = refusal.reason
         if reason is None:

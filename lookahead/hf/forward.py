@@ -65,8 +65,6 @@ class Target:
         if self._fed > rows:
             ids = torch.cat([ids, ids[:, -1:].expand(-1, self._fed - rows)], dim=1)
         kwargs = self._extended(draft) if self._fed > 1 else self._kwargs
-        if "logits_to_keep" in kwargs:
-            kwargs["logits_to_keep"] = self._fed
         self.before = self._rollback.pending
         self._rollback.before(len(draft) > 0)
         self._run(ids, self.before + self._fed, kwargs)
@@ -89,7 +87,7 @@ class Target:
 
     def _run(self, ids: torch.Tensor, tokens: int, kwargs: dict[str, Any]) -> None:
         """Feed the last `tokens` of `ids`."""
-        inputs = names.prepare_inputs(self._model, ids, tokens, kwargs)
+        inputs = names.prepare_inputs(self._model, ids, tokens, kwargs, self._fed)
         self.outputs = self._call(**inputs, return_dict=True)
 
     def _logits(self, rows: int) -> torch.Tensor:

@@ -112,7 +112,7 @@ class Lookahead:
     ) -> Any:
         """Decode a call that is known to be supported, as calling the object does."""
         call = logits_processor, stopping_criteria, generation_config
-        stats = Stats(note=why_plain(model, model_kwargs.get(names.cache_name())))
+        stats = Stats(note=why_plain(model, model_kwargs.get(names.cache_name()), generation_config))
         drafters = self._drafters(model, len(input_ids))
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
         self.stats = stats

@@ -31,6 +31,7 @@ __all__ = [
     "PLAIN_MODES",
     "activate_past_recording",
     "cache_name",
+    "counts_slots",
     "deactivate_past_recording",
     "decoder_cache",
     "decoding",
@@ -41,7 +42,7 @@ __all__ = [
     "has_unsynced_peers",
     "is_blind",
     "is_callers",
-    "is_known_to_forget",
+    "is_known_to_differ",
     "is_plain_layer",
     "is_row_wise",
     "is_windowed_layer",
@@ -54,6 +55,7 @@ __all__ = [
     "prefill",
     "prepare_inputs",
     "sees_a_batch",
+    "takes_cache",
     "takes_positions",
     "update_kwargs",
     "windows",
@@ -94,7 +96,10 @@ _ROW_WISE = _BLIND | _processors(  # what these return for a row follows from it
 )
 _ROW_WISE |= {EosTokenCriteria, MaxLengthCriteria, MaxTimeCriteria, StopStringCriteria}
 NO_TOKEN = 2**31 - 1
-_FORGETFUL = {"FalconMambaMixer", "JambaMambaMixer", "MambaMixer", "RecurrentGemmaRglru", "ZambaMambaMixer"}
+_DIFFER = {  # the first forget their state; Moshi sees beyond its window
+    *("FalconMambaMixer", "JambaMambaMixer", "MambaMixer", "RecurrentGemmaRglru", "ZambaMambaMixer"),
+    "MoshiModel",
+}
 _PLACEHOLDER = re.compile(r"(image|video|audio)_token_(id|index)")
 _MARKS_CACHES = "_is_user_defined" in inspect.getsource(GenerationMixin)
 _SEE_A_BATCH = (logits_process.PrefixConstrainedLogitsProcessor, logits_process.RepetitionPenaltyLogitsProcessor)
@@ -160,9 +165,13 @@ def prefill(model: Any, ids: torch.Tensor, generation_config: Any, model_kwargs:
     return model._prefill(ids, generation_config, model_kwargs, is_first_iteration=not generation_config.is_assistant)
 
 
-def prepare_inputs(model: Any, ids: torch.Tensor, length: int, model_kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the model's inputs for its last `length` tokens."""
+def prepare_inputs(
+    model: Any, ids: torch.Tensor, length: int, model_kwargs: dict[str, Any], rows: int | None = None
+) -> dict[str, Any]:
+    """Return the model's inputs for its last `length` tokens, which bring the logits behind the last `rows` of them."""
     inputs: dict[str, Any] = model.prepare_inputs_for_generation(ids, next_sequence_length=length, **model_kwargs)
+    if "logits_to_keep" in inputs:  # set here, since some models set it again while preparing
+        inputs["logits_to_keep"] = length if rows is None else rows
     return inputs
 
 
@@ -198,14 +207,14 @@ def is_plain_layer(layer: Any) -> bool:
 
 
 def windows(cache: Any) -> list[int | None] | None:
-    """Return the sliding window of each of the cache's layers, None for a layer that sees everything.
+    """Return the sliding window of each of the cache's layers with attention, None for one that sees everything.
 
     None for a static cache, all slots of which are looked at.
     """
     layers = decoder_cache(cache).layers
     if any(hasattr(layer, "max_cache_len") for layer in layers):
         return None
-    return [getattr(layer, "sliding_window", None) for layer in layers]
+    return [getattr(layer, "sliding_window", None) for layer in layers if hasattr(layer, "keys")]
 
 
 def windows_by_mask(model: Any) -> dict[str | None, int | None] | None:
@@ -272,9 +281,19 @@ def mask_dtype(model: Any) -> torch.dtype | None:
     return mask.dtype if isinstance(mask, torch.Tensor) and mask.ndim == 4 else None
 
 
-def is_known_to_forget(model: Any) -> bool:
-    """Tell whether a model has layers that take no state when they are fed several tokens."""
-    return any(type(module).__name__ in _FORGETFUL for module in model.modules())
+def counts_slots(model: Any) -> bool:
+    """Tell whether a model's windows count the slots of its cache, whatever mask and positions it is given."""
+    return "local" in getattr(model.config, "attention_layers", ())  # GPT-Neo
+
+
+def is_known_to_differ(model: Any) -> bool:
+    """Tell whether a model has layers that compute something else when they are fed several tokens behind others."""
+    return any(type(module).__name__ in _DIFFER for module in model.modules())
+
+
+def takes_cache(model: Any) -> bool:
+    """Tell whether the model's forward takes a cache."""
+    return bool({"cache", "past_key_values", "cache_params"} & set(inspect.signature(model.forward).parameters))
 
 
 def has_unsynced_peers(model: Any) -> bool:

@@ -6,31 +6,37 @@ import time
 from typing import Any
 
 import torch
+from transformers import StaticCache
 
 from ..stats import MODEL, Stats
 from . import names
-from .branching import continues_states
-from .cache import Rollback
+from .branching import hides_free_slots, takes_chains, takes_trees
 
 __all__ = ["decode_plainly", "why_plain"]
 
 
-def why_plain(model: Any, cache: Any) -> str | None:
-    """Return why drafts cannot be taken back, None where they can.
+def why_plain(model: Any, cache: Any, generation_config: Any) -> str | None:
+    """Return why drafts cannot be verified or taken back, None where they can.
 
     Parameters
     ----------
     model : PreTrainedModel
     cache : Cache or None
         As `generate` prepared it; None where the model keeps its state elsewhere.
+    generation_config : GenerationConfig
     """
     name = type(model).__name__
     if names.has_own_loop(model):
         return f"{name} brings a decoding loop of its own"
-    if cache is None or getattr(model, "_is_stateful", False) and not hasattr(cache, "layers"):
+    if cache is None or not names.takes_cache(model):
         return f"{name} keeps its state outside of a cache"
-    if Rollback.replays_on(cache) and not continues_states(model):
-        return f"{name} forgets its state where several tokens are fed at once"
+    if isinstance(names.decoder_cache(cache), StaticCache) and not hides_free_slots(model):
+        return f"{name} looks at slots of a static cache that are still free"
+    attentions = bool(generation_config.return_dict_in_generate and generation_config.output_attentions)
+    if not attentions and takes_trees(model, cache) is not None:
+        return None  # if branches are right, so are chains
+    if not takes_chains(model, attentions):
+        return f"{name} gives other logits where several tokens are fed at once"
     return None
 
 

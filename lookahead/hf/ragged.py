@@ -76,8 +76,6 @@ class RaggedTarget:
         for row, draft in zip(ids, drafts, strict=True):
             row[1 : len(draft) + 1] = torch.from_numpy(draft.tokens)
         kwargs = names.update_kwargs(self._model, self._outputs, self._kwargs, self._fed)
-        if "logits_to_keep" in kwargs:
-            kwargs["logits_to_keep"] = self._fed
         if "cache_position" in kwargs:  # the slots, on releases that are told
             taken = self._live.shape[1]
             kwargs["cache_position"] = torch.arange(taken, taken + self._fed, device=self._live.device)

@@ -57,15 +57,17 @@ class Recording:
             if self.cross_attentions is not None:
                 self.cross_attentions += (tuple(w[:, :, row : row + 1] for w in outputs.cross_attentions),)
             if self.attentions is not None:
-                attended = outputs[f"{self._prefix}attentions"]
-                sizes = windows or [None] * len(attended)
-                cut = seen if windows is not None else None
-                self.attentions += (
-                    tuple(_visible(weights, row, cut, size) for weights, size in zip(attended, sizes, strict=True)),
-                )
+                self.attentions += (_attended(outputs[f"{self._prefix}attentions"], row, seen, windows),)
 
 
-def _visible(weights: torch.Tensor | None, row: int, seen: list[int] | None, window: int | None) -> torch.Tensor | None:
+def _attended(layers: _Layers, row: int, seen: list[int], windows: list[int | None] | None) -> _Layers:
+    """Return one row's weights of all layers; there are none where the implementation keeps none."""
+    if windows is None:
+        return tuple(weights[:, :, row : row + 1] for weights in layers)
+    return tuple(_visible(weights, row, seen, window) for weights, window in zip(layers, windows, strict=False))
+
+
+def _visible(weights: torch.Tensor | None, row: int, seen: list[int], window: int | None) -> torch.Tensor | None:
     """Cut one row's weights to the keys that it could see.
 
     Parameters
@@ -74,13 +76,13 @@ def _visible(weights: torch.Tensor | None, row: int, seen: list[int] | None, win
         None of a layer without attention.
     row : int
         The row wanted.
-    seen : list of int or None
-        Its ancestors and itself among the rows of the forward; None for all keys.
+    seen : list of int
+        Its ancestors and itself among the rows of the forward.
     window : int or None
         Most keys that the layer sees.
     """
-    if weights is None or seen is None:
-        return None if weights is None else weights[:, :, row : row + 1]
+    if weights is None:
+        return None
     past = weights.shape[-1] - weights.shape[-2]
     columns = [*range(past), *(past + node for node in seen)][-(window or 0) :]
     return weights[:, :, row : row + 1].index_select(-1, torch.tensor(columns, device=weights.device))

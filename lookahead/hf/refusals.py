@@ -11,7 +11,9 @@ from .branching import takes_ragged_batches
 from .cache import rolls_back
 from .plain import why_plain
 
-__all__ = ["Unsupported", "refuse", "refuse_in_batches", "refuse_unsupported"]
+__all__ = ["Unsupported", "refuse", "refuse_in_batches", "refuse_rows", "refuse_unsupported"]
+
+_INSTEAD = "loop over the rows, or leave out custom_generate"
 
 
 class Unsupported(ValueError):
@@ -43,12 +45,19 @@ def refuse(
     synced_gpus: bool | None = False,
     streamer: Any = None,
     **model_kwargs: Any,
-) -> None:
-    """Raise Unsupported for a call that the loop would not decode exactly; the arguments are those of the loop."""
+) -> str | None:
+    """Raise Unsupported for a call that the loop would not decode exactly; the arguments are those of the loop.
+
+    Returns why it has to be decoded plainly, if so.
+    """
     cache = model_kwargs.get(names.cache_name())
     refuse_unsupported(model, generation_config, synced_gpus, cache)
-    if len(input_ids) > 1 and why_plain(model, cache) is None:
-        refuse_in_batches(model, generation_config, logits_processor, stopping_criteria, streamer, cache)
+    if len(input_ids) > 1:
+        refuse_in_batches(generation_config, logits_processor, stopping_criteria, streamer)
+    reason = why_plain(model, cache, generation_config)
+    if len(input_ids) > 1 and reason is None:
+        refuse_rows(model, cache)
+    return reason
 
 
 def refuse_unsupported(model: Any, generation_config: Any, synced_gpus: bool | None, cache: Any) -> None:
@@ -91,38 +100,39 @@ def _refuse_caches(generation_config: Any, cache: Any) -> None:
         )
 
 
-def refuse_in_batches(
-    model: Any, generation_config: Any, processors: Any, criteria: Any, streamer: Any, cache: Any
-) -> None:
+def refuse_in_batches(generation_config: Any, processors: Any, criteria: Any, streamer: Any) -> None:
     """Raise Unsupported for what is exact for one row only; rows of a batch go on by different numbers of tokens."""
-    instead = "loop over the rows, or leave out custom_generate"
-    if model.config.is_encoder_decoder:
-        raise Unsupported(f"{type(model).__name__} is an encoder-decoder model, not supported for a batch", instead)
     wanted = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
     asked = [name for name in wanted if getattr(generation_config, name)]
     if generation_config.return_dict_in_generate and asked:
-        raise Unsupported(f"{asked[0]}=True is not supported by Lookahead for a batch", instead)
+        raise Unsupported(f"{asked[0]}=True is not supported by Lookahead for a batch", _INSTEAD)
     if streamer is not None:
-        raise Unsupported("a streamer is not supported by Lookahead for a batch", instead)
+        raise Unsupported("a streamer is not supported by Lookahead for a batch", _INSTEAD)
     for one in [*processors, *criteria]:
         if not names.is_row_wise(one) and not names.sees_a_batch(one):
             raise Unsupported(
                 f"{type(one).__name__} may keep a state for each row, which Lookahead cannot give it in a batch, where "
                 "rows go on by different numbers of tokens",
                 "if what it returns for a row follows from that row's ids and scores alone, set row_wise = True on it; "
-                f"else {instead}",
+                f"else {_INSTEAD}",
             )
     if names.plain_stops(criteria, generation_config) is None and not names.has_end(criteria):
         raise Unsupported(
             "other stopping criteria than a length limit need an eos_token_id in a batch: without one plain decoding "
             "goes on in rows that have ended",
-            f"set eos_token_id, or {instead}",
+            f"set eos_token_id, or {_INSTEAD}",
         )
+
+
+def refuse_rows(model: Any, cache: Any) -> None:
+    """Raise Unsupported for a model whose rows of a batch cannot go on by different numbers of tokens."""
+    if model.config.is_encoder_decoder:
+        raise Unsupported(f"{type(model).__name__} is an encoder-decoder model, not supported for a batch", _INSTEAD)
     if not _keeps_rows_apart(model, cache):
         raise Unsupported(
             f"{type(model).__name__} does not keep rows of a batch apart that go on by different numbers of tokens "
             "(positions by slot, or sliding windows in a cache of your own or without a dense mask)",
-            instead,
+            _INSTEAD,
         )
 
 
@@ -132,8 +142,8 @@ def _keeps_rows_apart(model: Any, cache: Any) -> bool:
         return False
     if not all(names.is_plain_layer(layer) for layer in cache.layers):
         replaceable = all(names.is_plain_layer(layer) or names.is_windowed_layer(layer) for layer in cache.layers)
-        is_fresh = cache.get_seq_length() == 0 and not names.is_callers(cache)
-        knows = names.windows_by_mask(model) is not None and names.mask_dtype(model) is not None
-        if not (replaceable and is_fresh and knows):
+        if not replaceable or cache.get_seq_length() > 0 or names.is_callers(cache):
+            return False
+        if names.windows_by_mask(model) is None or names.mask_dtype(model) is None:
             return False
     return takes_ragged_batches(model)

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import DynamicCache
+from transformers import DynamicCache, EncoderDecoderCache, StaticCache
+from transformers.cache_utils import QuantizedLayer
 
+from benchmarks.architectures import architectures
+from benchmarks.architectures import tiny as small
 from lookahead.hf import names
-from lookahead.hf.cache import keep_rows
+from lookahead.hf.cache import Rollback, keep_rows, rolls_back
 from tests.models import prompt, tiny
 
 
@@ -75,3 +79,93 @@ def test_a_cache_goes_on_as_if_rejected_rows_had_never_been(kind: str) -> None:
         found = model(input_ids=following, use_cache=True, **{name: rolled}).logits
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
     assert rolled.get_seq_length() == clean.get_seq_length() == 14
+
+
+def test_what_rolls_back() -> None:
+    config = tiny().config
+    assert rolls_back(DynamicCache())
+    assert rolls_back(DynamicCache(config=config))
+    assert rolls_back(DynamicCache(config=tiny("gemma3").config))
+    assert rolls_back(StaticCache(config=config, max_cache_len=32))
+    assert rolls_back(StaticCache(config=tiny("gemma3").config, max_cache_len=32))
+    assert rolls_back(EncoderDecoderCache(DynamicCache(), DynamicCache()))
+    assert not rolls_back(None)
+    assert not rolls_back({"layers": []})
+
+
+class Packed(QuantizedLayer):
+    """A quantized layer that packs nothing: what is packed, and when, shows in `packs`."""
+
+    def __init__(self) -> None:
+        super().__init__(residual_length=8)
+        self.packs: list[int] = []
+
+    def _quantize(self, tensor: torch.Tensor, axis: int) -> torch.Tensor:
+        self.packs.append(tensor.shape[-2])
+        return tensor
+
+    def _dequantize(self, packed: torch.Tensor) -> torch.Tensor:
+        return packed
+
+
+def test_a_quantized_layer_packs_as_token_by_token() -> None:
+    states = torch.randn(1, 2, 40, 4)
+    single, several = Packed(), Packed()
+    for layer in (single, several):
+        layer.update(states[:, :, :5], states[:, :, :5])
+    for at in range(5, 40):
+        single.update(states[:, :, at : at + 1], states[:, :, at : at + 1])
+    cache = DynamicCache()
+    cache.layers = [several]
+    rollback, at = Rollback(cache), 5
+    assert not rollback.replays
+    while at < 40:
+        fed = max(1, min(rollback.room(), 3, 40 - at))
+        kept = max(1, fed - 1)
+        guess = torch.cat([states[:, :, at : at + kept], torch.zeros(1, 2, fed - kept, 4)], dim=2)
+        rollback.before(fed > 1)
+        several.update(guess, guess)
+        rollback.keep(fed, list(range(kept)))
+        at += kept
+        assert several.get_seq_length() == at
+    assert several.packs == single.packs and len(single.packs) > 6
+    assert torch.equal(several.keys, single.keys)
+
+
+def test_a_static_layer_has_room_for_what_is_free() -> None:
+    cache = StaticCache(config=tiny().config, max_cache_len=24)
+    with torch.no_grad():
+        tiny()(input_ids=prompt(10), use_cache=True, **{names.cache_name(): cache})
+    rollback = Rollback(cache)
+    assert rollback.is_static and rollback.room() == 14
+    with torch.no_grad():
+        tiny()(input_ids=prompt(6), use_cache=True, **{names.cache_name(): cache})
+    rollback.keep(6, [0, 1])
+    assert int(cache.get_seq_length()) == 12 and rollback.room() == 12
+    assert Rollback(DynamicCache()).room() > 1000
+
+
+@pytest.mark.parametrize("kind", ["mamba2", "falcon_h1", "qwen3_next"])
+def test_a_state_is_put_back_in_its_place(kind: str) -> None:
+    if kind not in architectures():
+        pytest.skip(f"this release has no {kind}")
+    model = small(kind, architectures()[kind])
+    cache = DynamicCache(config=model.config)
+    ids = prompt(12)
+    with torch.no_grad():
+        model(input_ids=ids, use_cache=True, **{names.cache_name(): cache})
+        clean = copy.deepcopy(cache)
+        places = [layer.conv_states[0].data_ptr() for layer in cache.layers if hasattr(layer, "conv_states")]
+        rollback = Rollback(cache)
+        assert rollback.replays
+        rollback.before(True)
+        model(input_ids=ids[:, :5], use_cache=True, **{names.cache_name(): cache})
+        rollback.keep(5, [0, 1])
+        assert rollback.pending == 2
+        assert places == [layer.conv_states[0].data_ptr() for layer in cache.layers if hasattr(layer, "conv_states")]
+        ids = torch.cat([ids, ids[:, :2], prompt(3, seed=5)], dim=1)
+        found = model(input_ids=ids[:, -5:], use_cache=True, **{names.cache_name(): cache}).logits
+        expected = model(input_ids=ids[:, -5:], use_cache=True, **{names.cache_name(): clean}).logits
+    assert torch.equal(found, expected)
+    rollback.keep(3, [0, 1, 2])
+    assert rollback.pending == 0
