@@ -19,6 +19,9 @@ class Draft:
     A parent stands before its children and siblings carry different tokens, so a target token chooses at most one
     child. Draws on the layout that Arctic's suffix decoding uses for its drafts (tokens, parents, probs).
 
+    A draft is a guess, and nobody has to trust it: verification takes the part of it that is `sound`. So a drafter
+    that lies, in whatever field, costs time; it changes no token, no draw and no call, and raises nothing.
+
     Attributes
     ----------
     tokens : int32 [n]
@@ -121,6 +124,27 @@ class Draft:
             return self
         return Draft(self.tokens[:budget], self.parents[:budget], self.probs[:budget], self.sources[:budget])
 
+    def sound(self, vocabulary: int, budget: int, branches: bool) -> Draft:
+        """Return the longest part from the first node on that a forward can verify: all of an honest draft.
+
+        Nodes keep their numbers. Probabilities and sources are not looked at: nothing that is emitted depends on them.
+
+        Parameters
+        ----------
+        vocabulary : int
+            Tokens from here on, and negative ones, are unknown to the model.
+        budget : int
+            Most nodes.
+        branches : bool
+            Whether siblings can be verified; otherwise every node has to be the child of the node before it.
+        """
+        if not len(self):
+            return self
+        before = np.arange(-1, len(self) - 1)
+        fits = (self.parents >= -1) & (self.parents <= before) if branches else self.parents == before
+        fits &= (self.tokens >= 0) & (self.tokens < vocabulary)
+        return self.truncate(budget if fits.all() else min(budget, int(fits.argmin())))
+
 
 _EMPTY = Draft.chain([])
 
@@ -143,6 +167,8 @@ class Accepted:
         ``successors(k)`` tells what the target would say behind m nodes of the draft, accepted or not, those that count
         most at the end: the nodes, -1 for the last known token; their k likeliest successors, int [m, k], in order;
         and the probabilities of these, float [m, k]. Computed when asked for.
+    draft : Draft or None
+        The draft that was verified, which `path` is about; None stands for all of what was proposed last.
     """
 
     tokens: list[int]
@@ -150,6 +176,7 @@ class Accepted:
     finished: bool = False
     seconds: float | None = None
     successors: Callable[[int], tuple[list[int], NDArray[Any], NDArray[Any]]] | None = None
+    draft: Draft | None = None
 
     @property
     def cached(self) -> list[int]:

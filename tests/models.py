@@ -49,14 +49,20 @@ KINDS = tuple(kind for kind in _KINDS if not _LEFT_OUT.get(kind))
 
 
 @functools.cache
-def tiny(kind: str = "llama", dtype: torch.dtype = torch.float64, attention: str = "sdpa", seed: int = 0) -> Any:
+def tiny(
+    kind: str = "llama",
+    dtype: torch.dtype = torch.float64,
+    attention: str = "sdpa",
+    seed: int = 0,
+    vocabulary: int = VOCABULARY,
+) -> Any:
     """Return a causal model of some architecture in evaluation mode, on the CPU."""
     family, extra = _KINDS[kind]
     if kind == "mixtral" and dtype == torch.float64:
         dtype = torch.float32  # its grouped product knows no wider type
     if kind == "bloom":
         attention = "eager"
-    config = getattr(transformers, f"{family}Config")(**{**SMALL, **extra})
+    config = getattr(transformers, f"{family}Config")(**{**SMALL, **extra, "vocab_size": vocabulary})
     config._attn_implementation = attention
     name = f"{family.removesuffix('Text')}{'LMHeadModel' if kind == 'gpt2' else 'ForCausalLM'}"
     torch.manual_seed(seed)

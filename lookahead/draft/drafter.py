@@ -209,7 +209,7 @@ class Drafter:
         else:
             tokens = token_array(accepted).tolist()
             heard = Accepted(tokens, self._draft.follow(tokens))
-        size, started = len(self._draft), time.perf_counter()
+        size, started = len(self._draft if heard.draft is None else heard.draft), time.perf_counter()
         self.hear(heard)
         self.policy.learn(len(heard.tokens), size)
         if heard.seconds is not None:
@@ -218,7 +218,8 @@ class Drafter:
 
     def hear(self, accepted: Accepted) -> None:
         """Take in what the target emitted, but leave the policy to others."""
-        tokens, draft, last = accepted.tokens, self._draft, self._last
+        tokens, last = accepted.tokens, self._last
+        draft = self._draft if accepted.draft is None else accepted.draft
         self._take_in(tokens, accepted.path)
         if tokens and self._recycles and accepted.successors is not None and not self.policy.pauses:
             nodes, successors, shares = accepted.successors(KEPT)
@@ -232,11 +233,12 @@ class Drafter:
         if self._candidates is not None:
             places = self._corpus.local(self._candidates)
             self.calibration.learn(self._corpus.tokens, places, self.successors, tokens)
-        copied = [place for place in self._places[path].tolist() if place >= 0]
+        known = self._places.tolist()  # those of another draft, where it was not ours that was verified
+        copied = [known[node] for node in path if node < len(known) and known[node] >= 0]
         if copied:
             self._pointer = copied[-1] + 1
         self._last = tokens[-1] if tokens else self._last
-        self._draft, self._candidates = Draft.empty(), None
+        self._draft, self._places, self._candidates = Draft.empty(), self._places[:0], None
         self._waiting += tokens
         if not self.policy.pauses:
             self._index()

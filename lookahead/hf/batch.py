@@ -122,7 +122,7 @@ class BatchGeneration:
     def _step(self) -> None:
         """Go every row's draft's way: from its index to what the model makes of it."""
         started = time.perf_counter()
-        drafts = self._batch.propose([self._room(row) for row in self._rows])
+        drafts = self._propose()
         drafted = time.perf_counter()
         logits = self._target.forward([self._last[row] for row in self._rows], drafts)
         were_done = [self._done[row] for row in self._rows]
@@ -138,6 +138,13 @@ class BatchGeneration:
         self._leave()
         self._stats.draft_seconds += drafted - started + time.perf_counter() - verified
         self._stats.verify_seconds += verified - drafted
+
+    def _propose(self) -> list[Draft]:
+        """Return every row's next draft, as far as it can be verified, whatever the drafters say."""
+        drafters, branches = self._batch.drafters, self._target.tree_mask is not None
+        budgets = [drafter.allowed(self._room(row)) for drafter, row in zip(drafters, self._rows, strict=True)]
+        proposed = zip(drafters, budgets, self._batch.propose(budgets), strict=True)
+        return [draft.sound(drafter.vocabulary, budget, branches) for drafter, budget, draft in proposed]
 
     def _room(self, row: int) -> int:
         """Draft tokens that may follow in a row; none where it has ended."""

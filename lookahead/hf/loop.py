@@ -274,7 +274,7 @@ class _Generation:
     def _step(self) -> Accepted:
         """Go one draft's way: from the index to what the model makes of it."""
         started = time.perf_counter()
-        draft = self._drafter.propose(self._room())
+        draft = self._propose()
         drafted = time.perf_counter()
         accepted = self._verify(draft)
         verified = time.perf_counter()
@@ -284,6 +284,12 @@ class _Generation:
         self._stats.draft_seconds += drafted - started + learnt - verified
         self._stats.verify_seconds += verified - drafted
         return accepted
+
+    def _propose(self) -> Draft:
+        """Return the next draft, as far as it can be verified, whatever the drafter says."""
+        budget = self._drafter.allowed(self._room())
+        draft = self._drafter.propose(budget)
+        return draft.sound(self._drafter.vocabulary, budget, self._target.tree_mask is not None)
 
     def _room(self) -> int:
         """Draft tokens that may follow: one token is the model's own, and none may pass the length limit."""

@@ -106,7 +106,7 @@ class Verifier:
                 path.append(child)
             if finished or child is None:
                 looked_at = [-1, *path[: len(tokens) - 1]]
-                return Accepted(tokens, path, finished, successors=partial(_told, logits, looked_at))
+                return Accepted(tokens, path, finished, successors=partial(_told, logits, looked_at), draft=draft)
             row = child + 1
 
     @property
