@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from typing import Any
 
@@ -362,14 +363,15 @@ def test_one_object_serves_several_threads_at_once() -> None:
         assert torch.equal(results[seed], model.generate(prompt(seed=seed), max_new_tokens=40))
 
 
-def test_a_model_in_training_mode_drafts_chains() -> None:
-    model = tiny(seed=3)
+def test_a_model_in_training_mode_is_decoded_plainly() -> None:
+    model, lookahead = copy.deepcopy(tiny(seed=3)), Lookahead()
     model.train()
-    try:
-        vanilla, ours = both(model, prompt())
-    finally:
-        model.eval()
+    for module in model.modules():
+        if hasattr(module, "attention_dropout"):
+            module.attention_dropout = 0.5
+    vanilla, ours = both(model, prompt(), lookahead)
     assert torch.equal(vanilla, ours)
+    assert "training mode" in lookahead.stats.summary()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -28,6 +28,8 @@ def why_plain(model: Any, cache: Any, generation_config: Any) -> str | None:
     name = type(model).__name__
     if names.has_own_loop(model):
         return f"{name} brings a decoding loop of its own"
+    if model.training:
+        return f"{name} is in training mode, in which dropout changes every forward; call model.eval() before"
     if cache is None or not names.takes_cache(model):
         return f"{name} keeps its state outside of a cache"
     if isinstance(names.decoder_cache(cache), StaticCache) and not hides_free_slots(model):

@@ -140,8 +140,9 @@ def test_the_probe_leaves_no_trace() -> None:
     assert not any(parameter.requires_grad and parameter.grad is not None for parameter in model.parameters())
 
 
-def test_chains_ask_nothing() -> None:
-    model = fresh()
-    with forwards(model) as seen:
-        model.generate(prompt(), max_new_tokens=1, custom_generate=Lookahead(tree=False))
-    assert seen == [prompt().shape[1]]
+def test_a_model_is_asked_once_also_where_drafts_are_chains() -> None:
+    model, lookahead = fresh(), Lookahead(tree=False)
+    for asked in ([5, 2, 4], []):
+        with forwards(model) as seen:
+            model.generate(prompt(), max_new_tokens=1, custom_generate=lookahead)
+        assert seen == [*asked, prompt().shape[1]]
