@@ -20,6 +20,7 @@ from ..verify.walk import Verifier
 from . import names
 from .branching import takes_trees
 from .ragged import RaggedTarget
+from .ranks import Ranks
 
 __all__ = ["BatchGeneration"]
 
@@ -53,6 +54,7 @@ class BatchGeneration:
         self._model, self._config, self._ids = model, config, input_ids
         self._mask = model_kwargs.get("attention_mask")
         self._target = RaggedTarget(model, config, model_kwargs)
+        self._ranks = Ranks(model)
         self._keeps_rows = config.return_dict_in_generate or names.is_callers(self._target.cache)
         self._sequences = [Sequence(row[None]) for row in input_ids]
         self._rows = list(range(len(input_ids)))  # which rows the target still has
@@ -144,7 +146,8 @@ class BatchGeneration:
         drafters, branches = self._batch.drafters, self._target.tree_mask is not None
         budgets = [drafter.allowed(self._room(row)) for drafter, row in zip(drafters, self._rows, strict=True)]
         proposed = zip(drafters, budgets, self._batch.propose(budgets), strict=True)
-        return [draft.sound(drafter.vocabulary, budget, branches) for drafter, budget, draft in proposed]
+        sound = [draft.sound(drafter.vocabulary, budget, branches) for drafter, budget, draft in proposed]
+        return self._ranks.share(sound)
 
     def _room(self, row: int) -> int:
         """Draft tokens that may follow in a row; none where it has ended."""

@@ -26,6 +26,7 @@ from .batch import BatchGeneration
 from .branching import takes_trees
 from .forward import Target
 from .plain import decode_plainly, why_plain
+from .ranks import Ranks
 from .recording import Recording
 from .refusals import refuse
 
@@ -205,6 +206,7 @@ class _Generation:
         self._prompt = unpadded(input_ids, model_kwargs.get(names.mask_name(model)))
         self._sequence = Sequence(input_ids)
         self._target = Target(model, config, model_kwargs)
+        self._ranks = Ranks(model)
         returns = config.return_dict_in_generate
         self._record = Record(
             scores=() if returns and config.output_scores else None,
@@ -289,7 +291,7 @@ class _Generation:
         """Return the next draft, as far as it can be verified, whatever the drafter says."""
         budget = self._drafter.allowed(self._room())
         draft = self._drafter.propose(budget)
-        return draft.sound(self._drafter.vocabulary, budget, self._target.tree_mask is not None)
+        return self._ranks.share([draft.sound(self._drafter.vocabulary, budget, self._target.tree_mask is not None)])[0]
 
     def _room(self) -> int:
         """Draft tokens that may follow: one token is the model's own, and none may pass the length limit."""

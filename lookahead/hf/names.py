@@ -57,6 +57,7 @@ __all__ = [
     "sees_a_batch",
     "takes_cache",
     "takes_positions",
+    "tensor_parallel_group",
     "update_kwargs",
     "windows",
     "windows_by_mask",
@@ -306,6 +307,14 @@ def has_unsynced_peers(model: Any) -> bool:
         return False
     shards: Any = is_deepspeed_zero3_enabled
     return bool(shards() or is_fsdp_managed_module(model))
+
+
+def tensor_parallel_group(model: Any) -> Any:
+    """Return the group of processes that hold parts of the model's layers; None for a model in one process."""
+    mesh = getattr(model, "_device_mesh", None)
+    if mesh is None or (getattr(model, "tp_size", None) or 1) < 2:
+        return None
+    return mesh["tp"].get_group() if "tp" in (mesh.mesh_dim_names or ()) else mesh.get_group()
 
 
 def is_row_wise(one: Any) -> bool:
