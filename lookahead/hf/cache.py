@@ -8,7 +8,7 @@ import torch
 
 from . import names
 
-__all__ = ["keep_rows", "slots"]
+__all__ = ["keep_rows", "shorten", "slots"]
 
 
 def keep_rows(cache: Any, fed: int, rows: list[list[int]]) -> None:
@@ -33,6 +33,13 @@ def keep_rows(cache: Any, fed: int, rows: list[list[int]]) -> None:
                 start = states.shape[-2] - fed
                 states[..., start : start + width, :] = slots(states, chosen + start)
     names.crop(cache, fed - width)
+
+
+def shorten(cache: Any, length: int) -> None:
+    """Take off each layer what stands in it behind `length` tokens, as where a forward failed between two layers."""
+    for layer in cache.layers:
+        if layer.get_seq_length() > length:
+            layer.crop(length - layer.get_seq_length())
 
 
 def slots(states: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

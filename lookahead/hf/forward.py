@@ -10,7 +10,7 @@ from ..tree import Draft
 from ..verify.attention import position_offsets, tree_mask
 from ..verify.sequence import Sequence
 from . import names
-from .cache import keep_rows
+from .cache import keep_rows, shorten
 
 __all__ = ["Target"]
 
@@ -46,14 +46,18 @@ class Target:
     def forward(self, sequence: Sequence, draft: Draft) -> torch.Tensor:
         """Run the last known token and the draft; return the logits behind each, [n + 1, vocabulary].
 
-        Draft nodes stand in the cache until `keep` decides over them.
+        Draft nodes stand in the cache until `keep` decides over them; none does after a forward that failed.
         """
-        self._fed = len(draft) + 1
+        self._fed, past = len(draft) + 1, self.cache.get_seq_length()
         kwargs = self._extended(draft) if len(draft) else self._kwargs
         if "logits_to_keep" in kwargs:
             kwargs["logits_to_keep"] = self._fed
         inputs = names.prepare_inputs(self._model, sequence.drafted(draft), self._fed, kwargs)
-        self.outputs = self._model(**inputs, return_dict=True)
+        try:
+            self.outputs = self._model(**inputs, return_dict=True)
+        except BaseException:
+            shorten(self.cache, past)
+            raise
         return self._logits(self._fed)
 
     def keep(self, nodes: list[int]) -> None:
