@@ -35,7 +35,7 @@ def check(stats: Stats, new: int) -> None:
     assert 0 < stats.draft_seconds + stats.verify_seconds <= stats.total_seconds
 
 
-@pytest.mark.parametrize("options", [{"cost": "linear:0"}, {}, {"max_bytes": 65536}], ids=str)
+@pytest.mark.parametrize("options", [{"cost": "linear:0"}, {"cost": "linear:0", "max_bytes": 65536}, {}], ids=str)
 def test_calls_in_many_threads(options: dict[str, Any]) -> None:
     model, lookahead = tiny(), Lookahead(letters(), **options)
     jobs = [(prompt(20 + 3 * (seed % 5), seed=seed), 10 + seed) for seed in range(CALLS)]
@@ -52,7 +52,7 @@ def test_calls_in_many_threads(options: dict[str, Any]) -> None:
         check(ours.stats, new)
     assert len({id(ours.stats) for ours in found}) == CALLS
     assert any(ours.stats is lookahead.stats for ours in found)
-    assert sum(ours.stats.accepted for ours in found) > 0
+    assert sum(ours.stats.accepted for ours in found) > 0 or "cost" not in options  # else the clock decides
 
 
 def test_calls_that_fail_beside_calls_that_do_not() -> None:
