@@ -14,13 +14,13 @@ from lookahead import Lookahead, Stats
 from tests.models import prompt, tiny
 from tests.vocabularies import letters
 
-CALLS = 24
+CALLS = 16
 
 
 @pytest.fixture(autouse=True)
 def _threads_change_often() -> Iterator[None]:
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
+    sys.setswitchinterval(1e-4)
     yield
     sys.setswitchinterval(interval)
 
