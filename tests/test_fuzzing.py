@@ -43,23 +43,47 @@ _OPTIONS = st.fixed_dictionaries(
 )
 
 
-# ---- Lies about one row, in calls of every shape ----
+def padded(lengths: list[int], seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give prompts of these lengths, padded on the left, and their mask."""
+    ids = torch.zeros(len(lengths), max(lengths), dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, length in enumerate(lengths):
+        ids[row, -length:], mask[row, -length:] = prompt(length, seed=seed + row)[0], 1
+    return ids, mask
 
 
-@pytest.mark.parametrize("tree", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+# ---- Each lie ----
+
+
+@pytest.mark.parametrize(
+    ("kind", "tree"), [("llama", False), *((kind, True) for kind in KINDS if kind not in ("qwen2", "qwen3", "olmo2"))]
+)
 @pytest.mark.parametrize("name", LIES)
 def test_every_lie(name: str, kind: str, tree: bool) -> None:
-    model, ids = tiny(kind), prompt()
-    vanilla = model.generate(ids, max_new_tokens=30)
-    for options in ({"cost": "linear:0", "budget": 20}, {}):
-        lookahead = Lookahead(tree=tree, **options)
-        with lying([name], vanilla.tolist(), VOCABULARY) as told:
-            ours = model.generate(ids, max_new_tokens=30, custom_generate=lookahead)
-        assert torch.equal(ours, vanilla)
-        assert lookahead.stats.tokens == 30 and lookahead.stats.drafted <= sum(told)
-        if name.startswith("truth"):
-            assert lookahead.stats.accepted > 0
+    model, ids, lookahead = tiny(kind), prompt(), Lookahead(tree=tree, cost="linear:0", budget=20)
+    vanilla = model.generate(ids, max_new_tokens=20)
+    with lying([name], vanilla.tolist(), VOCABULARY) as told:
+        ours = model.generate(ids, max_new_tokens=20, custom_generate=lookahead)
+    assert torch.equal(ours, vanilla)
+    assert lookahead.stats.tokens == 20 and lookahead.stats.drafted <= sum(told)
+    assert lookahead.stats.accepted > 0 or not name.startswith("truth")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "gemma3")])
+@pytest.mark.parametrize("name", LIES)
+def test_every_lie_in_a_batch(name: str, kind: str) -> None:
+    model, lookahead = tiny(kind), Lookahead(cost="linear:0", budget=20)
+    ids, mask = padded([30, 17, 24], seed=1)
+    vanilla = model.generate(ids, attention_mask=mask, max_new_tokens=20)
+    answers = [row[pad:].tolist() for row, pad in zip(vanilla, (0, 13, 6), strict=True)]
+    with lying([name], answers, VOCABULARY) as told:
+        ours = model.generate(ids, attention_mask=mask, max_new_tokens=20, custom_generate=lookahead)
+    assert torch.equal(ours, vanilla)
+    assert lookahead.stats.tokens == 60 and lookahead.stats.drafted <= sum(told)
+    assert lookahead.stats.accepted > 0 or not name.startswith("truth")
+
+
+# ---- Several lies, in calls of every shape ----
 
 
 class Call:
@@ -144,7 +168,7 @@ def test_any_lie_in_any_call(
     options: dict[str, Any],
     with_text: bool,
 ) -> None:
-    if "output_attentions" in shape["wanted"]:
+    if kind == "bloom" or "output_attentions" in shape["wanted"]:
         shape["padding"] = 0  # eager attention gives vanilla NaN there in float64
     processors["min_new_tokens"] = min(processors.get("min_new_tokens", 0), processors["max_new_tokens"])
     asked = {**sampling, **processors, "eos_token_id": ends or None}
@@ -165,9 +189,6 @@ def test_any_lie_in_any_call(
             for one in (vanilla, ours)
         ]
         assert torch.equal(*on), "the cache was not handed back in order"
-
-
-# ---- Lies about several rows ----
 
 
 @settings(max_examples=settings().max_examples // 2)
@@ -203,12 +224,3 @@ def test_any_lie_in_any_batch(
     with lying(lies, answers, VOCABULARY, seed):
         ours = tiny(kind).generate(ids, custom_generate=Lookahead(**options), **given)
     assert torch.equal(ours, vanilla)
-
-
-def padded(lengths: list[int], seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give prompts of these lengths, padded on the left, and their mask."""
-    ids = torch.zeros(len(lengths), max(lengths), dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for row, length in enumerate(lengths):
-        ids[row, -length:], mask[row, -length:] = prompt(length, seed=seed + row)[0], 1
-    return ids, mask

@@ -112,3 +112,24 @@ def test_all_tokens_but_the_last_stay_in_the_cache() -> None:
 
 def test_tokens_far_beyond_any_vocabulary_are_kept() -> None:
     assert draft_of([2**31 - 1], [-1]).follow([2**31 - 1]) == [0]
+
+
+@given(drafts(), st.integers(0, 14), st.integers(1, 70), st.booleans())
+def test_a_draft_is_sound_up_to_its_first_fault(draft: Draft, budget: int, vocabulary: int, branches: bool) -> None:
+    rows = list(enumerate(zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True)))
+    faults = [node for node, (token, parent) in rows if token >= vocabulary or not (branches or parent == node - 1)]
+    sound = draft.sound(vocabulary, budget, branches)
+    assert len(sound) == min([budget, len(draft), *faults])
+    assert sound.tokens.tolist() == draft.tokens[: len(sound)].tolist()
+    assert sound is draft or len(sound) < len(draft)
+
+
+@pytest.mark.parametrize("token", [-1, -(2**31), 61, 2**31 - 1])
+def test_what_is_no_token_of_the_model_is_not_sound(token: int) -> None:
+    assert len(draft_of([5, token, 6], [-1, 0, 0]).sound(61, 9, True)) == 1
+
+
+@pytest.mark.parametrize("parent", [1, 2, 2**31 - 1, -2, -(2**31)])
+def test_a_parent_that_does_not_stand_before_its_child_is_not_sound(parent: int) -> None:
+    for branches in (True, False):
+        assert len(draft_of([5, 6, 7], [-1, parent, 1]).sound(61, 9, branches)) == 1

@@ -76,7 +76,7 @@ class Policy:
         if not isinstance(self.cost, MeasuredCost):
             return
         self.cost.learn(size, context, forward)
-        if self._waiting:
+        if self.pauses:
             self._waiting -= 1
             return
         plain = forward / float(self.cost.curve(size)[size])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +32,7 @@ class Successors:
 
     def __init__(self) -> None:
         self.rows = np.zeros((0, KEPT), SUCCESSOR)
+        self._lock = threading.Lock()  # one model may serve several threads, and the kernel checks no bounds
 
     def learn(self, tokens: list[int], successors: NDArray[np.int64], shares: NDArray[np.float32]) -> None:
         """Hear what could have come after some tokens.
@@ -46,19 +49,21 @@ class Successors:
         found = np.zeros((len(tokens), KEPT), SUCCESSOR)
         width = successors.shape[1]
         found["token"][:, :width], found["share"][:, :width] = successors, shares
-        self._reach(max(max(tokens), int(successors.max())))
-        blend(self.rows, np.asarray(tokens, np.int32), found)
+        with self._lock:
+            self._reach(max(max(tokens), int(successors.max())))
+            blend(self.rows, np.asarray(tokens, np.int32), found)
 
     def borrow(self, token: int, successors: NDArray[np.int64], shares: NDArray[np.float32]) -> None:
         """Give a token that has no successors those that could have come in its place, int64 [k] and float32 [k].
 
         What a model holds likely it often says one token later (LogitSpec, arXiv 2507.01449).
         """
-        self._reach(max(token, int(successors.max())))
         others = successors != token
-        row, count = self.rows[token], int(others.sum())
-        if row["share"][0] == 0:
-            row["token"][:count], row["share"][:count] = successors[others], _BORROWED * shares[others]
+        with self._lock:
+            self._reach(max(token, int(successors.max())))
+            row, count = self.rows[token], int(others.sum())
+            if row["share"][0] == 0:
+                row["token"][:count], row["share"][:count] = successors[others], _BORROWED * shares[others]
 
     def _reach(self, token: int) -> None:
         """Make room for a token."""

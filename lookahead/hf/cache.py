@@ -63,6 +63,14 @@ class Rollback:
     def before(self, refusable: bool) -> None:
         """Get ready for a forward, some of whose tokens may be refused."""
         self._saved = [_state(layer) for layer in self._cache.layers] if self.replays and refusable else []
+        self._lengths = [] if self.replays else [_length(layer) for layer in self._cache.layers]
+
+    def fail(self) -> None:
+        """Leave no trace of a forward that failed between two layers."""
+        for layer, state in zip(self._cache.layers, self._saved, strict=False):
+            _restore(layer, state)
+        for layer, length in zip(self._cache.layers, self._lengths, strict=False):
+            _cut(layer, int(_length(layer) - length))
 
     def keep(self, fed: int, rows: list[int]) -> None:
         """Keep some rows of the last forward, the others leave no trace.
@@ -110,6 +118,12 @@ def _room(layer: Any) -> int:
         waiting = layer.keys.shape[-2] if layer.keys.dim() == 4 else 0
         return int(layer.residual_length - 1 - waiting)
     return 2**31
+
+
+def _length(layer: Any) -> Any:
+    """Return how many tokens a layer has seen; static ones say it with a tensor that goes on to change."""
+    length = layer.get_seq_length() if hasattr(layer, "get_seq_length") else 0
+    return length.clone() if isinstance(length, torch.Tensor) else length
 
 
 def _state(layer: Any) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Target:
     def forward(self, sequence: Sequence, draft: Draft) -> torch.Tensor:
         """Run the last known token and the draft; return the logits behind each, [n + 1, vocabulary].
 
-        Draft nodes stand in the cache until `keep` decides over them.
+        Draft nodes stand in the cache until `keep` decides over them; none does after a forward that failed.
         """
         rows, ids = len(draft) + 1, sequence.drafted(draft)
         self._fed = min(width for width in _WIDTHS if width >= rows) if self._rollback.is_static else rows
@@ -88,7 +88,11 @@ class Target:
     def _run(self, ids: torch.Tensor, tokens: int, kwargs: dict[str, Any]) -> None:
         """Feed the last `tokens` of `ids`."""
         inputs = names.prepare_inputs(self._model, ids, tokens, kwargs, self._fed)
-        self.outputs = self._call(**inputs, return_dict=True)
+        try:
+            self.outputs = self._call(**inputs, return_dict=True)
+        except BaseException:
+            self._rollback.fail()
+            raise
 
     def _logits(self, rows: int) -> torch.Tensor:
         """Return the last rows' logits; the first dimension is the batch of one."""

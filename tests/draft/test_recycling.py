@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -90,3 +92,30 @@ def test_refused_tokens_are_heard_of_too() -> None:
     assert as_dict(drafter.successors.rows[5]) == pytest.approx({6: 0.075})  # borrowed
     drafter.begin([9])
     assert as_dict(drafter.successors.rows[3])  # kept for the next sequence
+
+
+def test_threads_make_room_at_the_same_time() -> None:
+    places, shares, failed = np.arange(KEPT), np.full(KEPT, 0.1, np.float32), list[Exception]()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(60):
+            shared, gate = Successors(), threading.Barrier(6)
+
+            def work(token: int, shared: Successors = shared, gate: threading.Barrier = gate) -> None:
+                gate.wait()
+                try:
+                    shared.borrow(token, places, shares)
+                except Exception as error:
+                    failed.append(error)
+
+            tokens = [16384 * number + 9 for number in range(6)]
+            threads = [threading.Thread(target=work, args=(token,)) for token in tokens]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not failed
+            assert all(shared.rows[token]["share"][0] > 0 for token in tokens)
+    finally:
+        sys.setswitchinterval(interval)
