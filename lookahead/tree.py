@@ -32,12 +32,16 @@ class Draft:
         Estimated probability, given the context, that the target accepts the node (and so its whole path).
     sources : tuple of str, length n
         Where each token was copied from: ``"prompt"``, ``"output"``, ...
+    drawn_from : Tensor [n, vocabulary] or None
+        The distribution that each node was drawn from, of siblings that of the first, the others being drawn from it
+        without those before. None where nothing was drawn: a copied token is certain of itself.
     """
 
     tokens: NDArray[np.int32]
     parents: NDArray[np.int32]
     probs: NDArray[np.float32]
     sources: tuple[str, ...]
+    drawn_from: Any = None
 
     def __post_init__(self) -> None:
         """Refuse arrays of different lengths."""
@@ -122,7 +126,10 @@ class Draft:
         """Return the draft's first `budget` nodes, itself a valid draft since parents stand before children."""
         if budget >= len(self):
             return self
-        return Draft(self.tokens[:budget], self.parents[:budget], self.probs[:budget], self.sources[:budget])
+        drawn_from = None if self.drawn_from is None else self.drawn_from[:budget]
+        return Draft(
+            self.tokens[:budget], self.parents[:budget], self.probs[:budget], self.sources[:budget], drawn_from
+        )
 
     def sound(self, vocabulary: int, budget: int, branches: bool) -> Draft:
         """Return the longest part from the first node on that a forward can verify: all of an honest draft.

@@ -95,7 +95,7 @@ class BatchGeneration:
                     self._step()
         finally:
             if self._keeps_rows:
-                self._target.compact(self._target.beginnings)
+                self._target.hand_back(finished=all(self._done))
 
     def _prefill(self, prediction: list[int]) -> None:
         """Run the prompts and emit the first token of each row."""

@@ -10,7 +10,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer, St
 
 from . import names
 
-__all__ = ["Rollback", "keep_rows", "rolls_back", "slots"]
+__all__ = ["Rollback", "keep_rows", "rolls_back", "shorten", "slots"]
 
 
 def _kinds(*found: str) -> tuple[Any, ...]:
@@ -188,6 +188,12 @@ def _cut(layer: Any, tokens: int) -> None:
             layer.cumulative_length -= tokens
     elif tokens or hasattr(layer, "activate_past_recording"):
         layer.crop(-tokens)
+
+
+def shorten(cache: Any, length: int) -> None:
+    """Take off each layer what stands in it behind `length` tokens."""
+    for layer in cache.layers:
+        _cut(layer, max(0, int(_length(layer) - length)))
 
 
 def slots(states: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

@@ -35,6 +35,11 @@ class Target:
         self.tree_mask: torch.dtype | None = None
 
     @property
+    def kwargs(self) -> dict[str, Any]:
+        """What the model is given besides the ids."""
+        return self._kwargs
+
+    @property
     def cache(self) -> Any:
         """The model's cache."""
         return self._kwargs[self.cache_name]

@@ -24,6 +24,7 @@ from ..verify.walk import Record, Verifier
 from . import costs, names
 from .batch import BatchGeneration
 from .branching import takes_trees
+from .fallback import Fallback, check_fallback
 from .forward import Target
 from .plain import decode_plainly, why_plain
 from .ranks import Ranks
@@ -48,6 +49,10 @@ class Lookahead:
     prediction : str or int [length], optional
         What the outputs are expected to resemble, whether or not it stands in the prompt: text, which needs the
         tokenizer, or token ids. A call may bring its own.
+    fallback : optional
+        Who drafts where there is nothing to copy, one prompt at a time: an assistant model; a pair (model, tokenizer)
+        of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function that makes one for
+        a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
     **options
         The fields of `Options`.
 
@@ -57,8 +62,10 @@ class Lookahead:
         What happened in the call that began last.
     """
 
-    def __init__(self, tokenizer: Any = None, prediction: Any = None, **options: Any) -> None:
+    def __init__(self, tokenizer: Any = None, prediction: Any = None, fallback: Any = None, **options: Any) -> None:
+        check_fallback(fallback)
         self.tokenizer = tokenizer
+        self.fallback = fallback
         self.prediction = prediction
         self.options = Options.of(options)
         Drafter(tokenizer).ids(prediction)  # says at once what is wrong with either
@@ -124,6 +131,7 @@ class Lookahead:
             generation = _Generation(drafters[0], stats, model, input_ids, generation_config, model_kwargs)
             generation.read(inputs_tensor)
             generation.listen(logits_processor, stopping_criteria, streamer)
+            generation.ask(self.fallback, self.tokenizer)
         else:
             policy_of = partial(self._policy, model, drafters[0].policy.cost)
             generation = BatchGeneration(drafters, policy_of, stats, model, input_ids, generation_config, model_kwargs)
@@ -227,7 +235,7 @@ class _Generation:
 
     def listen(self, processors: Any, criteria: Any, streamer: Any) -> None:
         """Connect the caller's processors, stopping criteria and streamer."""
-        self._streamer = streamer
+        self._streamer, self._processors = streamer, processors
         stops = names.plain_stops(criteria, self._config)
         self._verifier = Verifier(
             sequence=self._sequence,
@@ -239,6 +247,10 @@ class _Generation:
             on_token=self._on_token,
             record=self._record,
         )
+
+    def ask(self, fallback: Any, tokenizer: Any) -> None:
+        """Let somebody else draft where there is nothing to copy."""
+        self._fallback = None if fallback is None else Fallback(fallback, tokenizer, self._config.do_sample)
 
     def run(self, prediction: list[int]) -> None:
         """Decode: propose, forward and walk, roll back, learn, until the generation ends."""
@@ -281,6 +293,8 @@ class _Generation:
         accepted = self._verify(draft)
         verified = time.perf_counter()
         self._drafter.accept(replace(accepted, seconds=verified - drafted))
+        if self._fallback is not None:
+            self._fallback.hear(self._sequence.ids, draft, accepted)
         learnt = time.perf_counter()
         self._stats.count([draft], [accepted])
         self._stats.draft_seconds += drafted - started + learnt - verified
@@ -291,6 +305,15 @@ class _Generation:
         """Return the next draft, as far as it can be verified, whatever the drafter says."""
         budget = self._drafter.allowed(self._room())
         draft = self._drafter.propose(budget)
+        if self._fallback is not None:
+            call = {
+                "model": self._model,
+                "input_ids": self._sequence.ids,
+                "logits_processor": self._processors,
+                "generation_config": self._config,
+                "model_kwargs": self._target.kwargs,
+            }
+            draft = self._fallback.propose(draft, budget, call)
         return self._ranks.share([draft.sound(self._drafter.vocabulary, budget, self._target.tree_mask is not None)])[0]
 
     def _room(self) -> int:

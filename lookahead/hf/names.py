@@ -31,6 +31,7 @@ __all__ = [
     "PLAIN_MODES",
     "activate_past_recording",
     "cache_name",
+    "candidate_generator",
     "counts_slots",
     "deactivate_past_recording",
     "decoder_cache",
@@ -307,6 +308,19 @@ def has_unsynced_peers(model: Any) -> bool:
         return False
     shards: Any = is_deepspeed_zero3_enabled
     return bool(shards() or is_fsdp_managed_module(model))
+
+
+def candidate_generator(assistant: Any, tokenizer: Any, call: dict[str, Any]) -> Any:
+    """Return the stock drafter for an assistant model, or for a pair (model, tokenizer) with another tokenizer."""
+    model, own = assistant if isinstance(assistant, tuple) else (assistant, None)
+    target, arguments = call["model"], {name: value for name, value in call.items() if name != "model"}
+    return target._get_candidate_generator(
+        **arguments,
+        inputs_tensor=call["input_ids"],
+        assistant_model=model,
+        target_tokenizer=None if own is None else tokenizer,
+        assistant_tokenizer=own,
+    )
 
 
 def tensor_parallel_group(model: Any) -> Any:

@@ -10,7 +10,7 @@ from transformers import DynamicCache
 from ..tree import Draft
 from ..verify.attention import position_offsets, tree_mask, within_window
 from . import names
-from .cache import keep_rows, slots
+from .cache import keep_rows, shorten, slots
 
 __all__ = ["RaggedTarget"]
 
@@ -129,6 +129,12 @@ class RaggedTarget:
         for layer in self.cache.layers:  # anew: the layout may be wider, where the longest row was padded
             layer.keys, layer.values = slots(layer.keys, chosen), slots(layer.values, chosen)
         self._live = live
+
+    def hand_back(self, finished: bool) -> None:
+        """Let every row begin where its prompt did; rows that were interrupted keep as much as all of them have."""
+        self.compact(self.beginnings)
+        if not finished:
+            shorten(self.cache, min(map(sum, zip(self.beginnings, self._counts, strict=True))))
 
     def select(self, rows: list[int]) -> None:
         """Go on with some of the rows only."""

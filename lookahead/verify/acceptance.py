@@ -6,6 +6,9 @@ the residual (p - q)+. A copied token is certain of itself: q is a point mass, s
 token comes from p without x. Drawing ONE token from p and keeping it is exactly that, for one child and for many: a
 child is accepted with its own p, and if the drawn token is no child it is distributed as p without the children. Since
 the draw is the one that plain decoding makes, a seed gives the tokens that it would have given.
+
+Drafts that come with their own q (a smaller model's) take the general rule; their siblings, which differ, were drawn
+without replacement, and are offered one after the other (recursive rejection sampling, Yang et al., arXiv 2402.14160).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["choose", "likeliest"]
+__all__ = ["accept_drawn", "choose", "likeliest"]
 
 _BLOCKS = 512
 
@@ -37,6 +40,36 @@ def choose(scores: torch.Tensor, do_sample: bool) -> torch.Tensor:
     if not do_sample:
         return torch.argmax(scores, dim=-1)
     return torch.multinomial(torch.softmax(scores, dim=-1), num_samples=1).squeeze(1)
+
+
+def accept_drawn(scores: torch.Tensor, tokens: list[int], drawn_from: torch.Tensor) -> int:
+    """Return the next token: one of those that were drawn, or one that makes up for their being refused.
+
+    Whatever was offered, the token is distributed as softmax(scores).
+
+    Parameters
+    ----------
+    scores : float32 [1, vocabulary]
+        Processed logits.
+    tokens : list of int
+        What was drawn from `drawn_from`, each without those before it.
+    drawn_from : float [vocabulary]
+        Their distribution.
+    """
+    p = torch.softmax(scores[0], dim=-1)
+    q = torch.zeros_like(p)  # another model may know fewer tokens, or more, none of which was offered
+    known = min(len(p), len(drawn_from))
+    q[:known] = drawn_from[:known]
+    for token in tokens:
+        if float(torch.rand((), device=p.device)) * float(q[token]) < float(p[token]):
+            return token
+        rest = torch.clamp(p - q, min=0)
+        if float(rest.sum()) == 0:  # p is q: only rounding refuses then
+            return token
+        p = rest / rest.sum()
+        q[token] = 0
+        q /= q.sum()
+    return int(torch.multinomial(p, num_samples=1))
 
 
 def likeliest(logits: torch.Tensor, count: int) -> tuple[NDArray[Any], NDArray[Any]]:

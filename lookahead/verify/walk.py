@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..tree import Accepted, Draft
-from .acceptance import choose, likeliest
+from .acceptance import accept_drawn, choose, likeliest
 from .sequence import Sequence
 
 __all__ = ["Record", "Verifier"]
@@ -98,7 +98,8 @@ class Verifier:
             if first is not None and not tokens:
                 token = first
             else:
-                token = pick[row] if pick is not None else self._choose(logits[row : row + 1])
+                offered = self._offered(draft, children[row])
+                token = pick[row] if pick is not None else self._choose(logits[row : row + 1], offered)
             child = children[row].get(token)
             finished = self._emit(token, None if child is None else draft.sources[child])
             tokens.append(token)
@@ -121,13 +122,19 @@ class Verifier:
         maxima: list[int] = narrowed.argmax(dim=-1).tolist()
         return maxima
 
-    def _choose(self, logits: torch.Tensor) -> int:
+    def _offered(self, draft: Draft, children: dict[int, int]) -> tuple[list[int], torch.Tensor] | None:
+        """Return the children that were drawn, and the distribution that they come from; None for copies."""
+        if draft.drawn_from is None or not children or not self.do_sample:
+            return None
+        return list(children), draft.drawn_from[min(children.values())]
+
+    def _choose(self, logits: torch.Tensor, offered: tuple[list[int], torch.Tensor] | None) -> int:
         """Process the logits of one row, float [1, vocabulary], and choose."""
         ids = self.sequence.ids
         copied = logits.to(copy=True, dtype=torch.float32, device=ids.device)
         scores = copied if self.processors is None else self.processors(ids, copied)
         self.record.add(scores, copied)
-        return int(choose(scores, self.do_sample))
+        return int(choose(scores, self.do_sample)) if offered is None else accept_drawn(scores, *offered)
 
     def _emit(self, token: int, source: str | None) -> bool:
         """Append the token, ask whether the generation ends with it, and tell who listens."""

@@ -161,24 +161,45 @@ def test_a_processor_that_says_it_knows_no_rows_is_called_for_one_at_a_time() ->
     assert torch.equal(vanilla, ours)
 
 
-def test_a_failure_leaves_the_callers_cache_usable() -> None:
-    class Fails:
-        row_wise, left = True, 25
+class Fails:
+    """Goes off at its n-th call, as a processor or behind a part of the model."""
 
-        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-            self.left -= 1
-            if not self.left:
-                raise KeyboardInterrupt
-            return scores
+    row_wise = True
 
-    model, inputs = tiny(), padded([40, 40])
-    cache = DynamicCache(config=model.config)
-    lookahead = Lookahead(cost="linear:0")
-    with pytest.raises(KeyboardInterrupt):
-        model.generate(**inputs, max_new_tokens=60, logits_processor=[Fails()], custom_generate=lookahead,
-                       **{cache_name(): cache})  # fmt: skip
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+
+    def __call__(self, *given: Any) -> Any:
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+        return given[1] if len(given) == 2 else None
+
+
+@pytest.mark.parametrize("calls", [2, 4, 6])
+@pytest.mark.parametrize("place", ["processor", "layer", "head"])
+def test_a_failure_leaves_the_callers_cache_usable(place: str, calls: int) -> None:
+    model, inputs, lookahead = tiny(), padded([40, 33, 25]), Lookahead(cost="linear:0", budget=6)
     vanilla, ours = both(model, inputs, lookahead)
     assert torch.equal(vanilla, ours)
+    cache, hook, asked = DynamicCache(config=model.config), None, dict[str, Any]()
+    if place == "processor":
+        asked = {"logits_processor": [Fails(5 * calls)]}
+    else:
+        part = model.model.layers[0] if place == "layer" else model.lm_head
+        hook = part.register_forward_hook(Fails(calls))
+    kwargs = {**inputs, "max_new_tokens": 40, **asked, cache_name(): cache}
+    with pytest.raises(KeyboardInterrupt):
+        model.generate(**kwargs, custom_generate=lookahead)
+    if hook is not None:
+        hook.remove()
+    assert 40 <= cache.get_seq_length() < vanilla.shape[1]
+    longer = torch.cat([vanilla, prompt(5, seed=3).expand(3, -1)], dim=1)
+    mask = torch.cat([inputs["attention_mask"], torch.ones(3, 45, dtype=torch.long)], dim=1)
+    expected = model.generate(longer, attention_mask=mask, max_new_tokens=10)
+    on = model.generate(longer, attention_mask=mask, max_new_tokens=10, **{cache_name(): cache})
+    assert torch.equal(on, expected)
+    assert torch.equal(both(model, inputs, lookahead)[1], vanilla)
 
 
 def test_a_cache_that_was_compacted_is_handed_back_as_wide_as_vanillas() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead import Draft
-from lookahead.verify.acceptance import choose, likeliest
+from lookahead.verify.acceptance import accept_drawn, choose, likeliest
 from lookahead.verify.sequence import Sequence
 from lookahead.verify.walk import Verifier
 from tests.trees import tree
@@ -105,3 +105,41 @@ def test_the_likeliest_are_topk_of_the_softmax(rows: int, size: int, count: int,
     torch.testing.assert_close(torch.from_numpy(shares), expected.values.float(), rtol=1e-4, atol=1e-6)
     assert all(len(set(row)) == len(row) for row in tokens.tolist())
     torch.testing.assert_close(logits.softmax(-1).gather(1, torch.from_numpy(tokens)), expected.values)
+
+
+def exact_enough(counts: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Chi-square against exact probabilities, at about four standard deviations."""
+    total, freedom = counts.sum(), len(counts) - 1
+    statistic = float(((counts - total * expected) ** 2 / (total * expected)).sum())
+    return statistic < freedom + 4 * (2 * freedom) ** 0.5
+
+
+@pytest.mark.parametrize("offered", [1, 2, 3, 5])
+def test_offered_tokens_change_nothing_in_the_distribution(offered: int) -> None:
+    torch.manual_seed(offered)
+    scores, q = torch.randn(1, 5) * 2, torch.softmax(torch.randn(5), dim=0)
+    counts, kept, rounds = torch.zeros(5), 0, 6000
+    for _ in range(rounds):
+        tokens = torch.multinomial(q, offered).tolist()  # without replacement, as siblings differ
+        token = accept_drawn(scores, tokens, q)
+        counts[token] += 1
+        kept += token in tokens
+    p = torch.softmax(scores[0], dim=0)
+    assert exact_enough(counts, p)
+    if offered == 1:
+        assert abs(kept / rounds - float(torch.minimum(p, q).sum())) < 0.06  # what the rule gains, and no more
+
+
+def test_a_wrong_rule_would_be_noticed() -> None:
+    torch.manual_seed(0)
+    scores, q = torch.randn(1, 5) * 2, torch.softmax(torch.randn(5), dim=0)
+    counts = torch.zeros(5)
+    for _ in range(6000):
+        counts[torch.multinomial(q, 1)] += 1
+    assert not exact_enough(counts, torch.softmax(scores[0], dim=0))
+
+
+def test_a_smaller_and_a_larger_vocabulary_of_the_other_model() -> None:
+    scores = torch.tensor([[0.0, 1.0, 2.0]])
+    assert accept_drawn(scores, [1], torch.tensor([0.0, 1.0])) in (0, 1, 2)
+    assert accept_drawn(scores, [2], torch.tensor([0.0, 0.0, 0.5, 0.5])) in (0, 1, 2)
