@@ -9,9 +9,10 @@ same text than clean forwards lie from each other.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -20,96 +21,17 @@ from torch import Tensor
 from transformers import LogitsProcessor
 
 from . import names
+from .finding import BUG, EQUAL, Finding, Reading, Token, judge
 from .loop import Lookahead
 from .noise import clean_logits, distance, resolution
 from .rule import Rule
 from .witness import Forwards, Sight, Witness
 
-__all__ = ["BUG", "EQUAL", "NEAR_TIE", "Finding", "Reading", "Token", "check"]
+__all__ = ["check"]
 
-EQUAL, NEAR_TIE, BUG = "equal", "near-tie", "bug"
 _CONTEXT = 24  # tokens shown before a difference
-_CLEARLY = 2.0  # the noise is the greatest of a handful of measurements; what lies above twice that is something else
 _OURS = ("custom_generate", "streamer", "return_dict_in_generate", "num_return_sequences", "inputs", "input_ids")
 _STATEFUL = ("logits_processor", "stopping_criteria", "guidance_scale")
-
-
-@dataclass(frozen=True)
-class Token:
-    """A token as it stands in an output."""
-
-    id: int
-    text: str
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What one forward says of the position where two outputs part.
-
-    Attributes
-    ----------
-    forward : str
-        What was fed, and how.
-    vanilla, lookahead : float
-        The logits of generate's token and of lookahead's.
-    chosen : Token
-        The token that these logits choose.
-    margin : float
-        How far the chosen token is ahead of the second one. With sampling each token counts with what the draw adds to
-        it, so this is how far the draw lies from the border; in units of logits too.
-    """
-
-    forward: str
-    vanilla: float
-    lookahead: float
-    chosen: Token
-    margin: float
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What came of one prompt.
-
-    Attributes
-    ----------
-    prompt : int
-        Number of the prompt, from 0.
-    verdict : str
-        ``"equal"``, ``"near-tie"`` or ``"bug"``.
-    reason : str
-        The verdict in a sentence.
-    tokens, forwards, accepted : int
-        Tokens of generate's output; forwards of lookahead, and the draft tokens that it accepted.
-    position : int or None
-        Number of the first token that differs, from 0; this and the rest only where one does.
-    context : str
-        The end of the text before it.
-    vanilla, lookahead : Token or None
-        The token of each; None where an output has ended.
-    readings : tuple of Reading
-        generate's forward over one token, lookahead's over several, then clean ones, that never rolled anything back.
-    margin : float or None
-        How far the two tokens lie apart: the lesser of generate's lead in its forward and lookahead's in its own.
-    noise : float or None
-        Greatest difference of the position's logits between generate's forward and clean ones.
-    deviation : float or None
-        Difference of lookahead's logits from the nearest of these.
-    """
-
-    prompt: int
-    verdict: str
-    reason: str
-    tokens: int
-    forwards: int
-    accepted: int
-    position: int | None = None
-    context: str = ""
-    vanilla: Token | None = None
-    lookahead: Token | None = None
-    readings: tuple[Reading, ...] = ()
-    margin: float | None = None
-    noise: float | None = None
-    deviation: float | None = None
 
 
 def check(
@@ -119,6 +41,7 @@ def check(
     *,
     seed: int = 0,
     options: dict[str, Any] | None = None,
+    on_finding: Callable[[Finding], None] | None = None,
     **settings: Any,
 ) -> list[Finding]:
     """Generate without and with lookahead, and explain the first difference of each prompt.
@@ -135,6 +58,8 @@ def check(
         Seed of both generations of each prompt.
     options : dict, optional
         The fields of `Options` for lookahead.
+    on_finding : callable, optional
+        ``on_finding(finding)``, called as soon as a prompt is done.
     **settings
         What ``model.generate`` takes: ``max_new_tokens``, ``do_sample``, ``temperature`` ...
 
@@ -154,7 +79,12 @@ def check(
     for number, row in enumerate(rows):
         _refuse_length(model, row, number, settings["max_new_tokens"])
     comparison = _Comparison(model, tokenizer, seed, options or {}, settings)
-    return [comparison.finding(number, row) for number, row in enumerate(rows)]
+    findings = list[Finding]()
+    for number, row in enumerate(rows):
+        findings.append(comparison.finding(number, row))
+        if on_finding is not None:
+            on_finding(findings[-1])
+    return findings
 
 
 def _refuse_settings(settings: dict[str, Any]) -> None:
@@ -275,7 +205,7 @@ class _Comparison:
     def _explained(self, found: Finding, prompt: list[int], known: list[int], sight: Sight, widest: int) -> Finding:
         """Look at the position in several ways, and judge."""
         assert found.vanilla and found.lookahead
-        ours, state = f"{len(sight.fed)} tokens (lookahead)", sight.state
+        ours = f"{len(sight.fed)} tokens (lookahead)"
         plain, plain_state = self._forced(prompt, known)
         others = list((Counter(sight.fed) - Counter(known[len(known) - len(sight.accepted) - 1 :])).elements())
         step, others = (1, []) if found.position == 0 else (len(sight.accepted) + 1, others)
@@ -283,18 +213,18 @@ class _Comparison:
         seen = {"1 token (generate)": plain, ours: sight.logits, **clean}
         config = self._ahead.config
         ids = torch.tensor([known], device=self._model.device)
-        rule = Rule(self._ahead.processors, ids, config.temperature if config.do_sample else None, state)
+        rule = Rule(self._ahead.processors, ids, config.temperature if config.do_sample else None, sight.state)
         pair = found.vanilla.id, found.lookahead.id
-        leads = [float(heights[pair[0]] - heights[pair[1]]) for heights in map(rule.heights, (plain, sight.logits))]
         steady = [plain, *clean.values()]
         found = replace(
             found,
             readings=tuple(self._reading(name, logits, rule, pair) for name, logits in seen.items()),
-            margin=max(0.0, min(leads[0], -leads[1])),
+            margin=_margin(rule.heights(plain), rule.heights(sight.logits), pair),
             noise=max(resolution(self._model, plain), *(distance(*two) for two in combinations(steady, 2))),
             deviation=min(distance(sight.logits, logits) for logits in steady),
         )
-        return _judged(found, sight, rule.choose(sight.logits), torch.equal(state, plain_state))
+        is_own_text = sight.row is not None
+        return judge(found, rule.choose(sight.logits), is_own_text, torch.equal(sight.state, plain_state))
 
     def _reading(self, name: str, logits: Tensor, rule: Rule, pair: tuple[int, int]) -> Reading:
         """Return what some logits say of two tokens."""
@@ -340,20 +270,7 @@ class _Comparison:
         return str(self._tokenizer.decode(tokens)) if self._tokenizer is not None else ""
 
 
-def _judged(found: Finding, sight: Sight, chosen: int, draws_agree: bool) -> Finding:
-    """Return the finding with its verdict: a near-tie if nothing else can explain the difference."""
-    assert found.lookahead and found.margin is not None and found.noise is not None and found.deviation is not None
-    allowed = _CLEARLY * found.noise
-    if sight.row is None:
-        bug = "Lookahead's forward was not over the tokens that it emitted."
-    elif not draws_agree:
-        bug = "Lookahead drew more or fewer random numbers than generate before this token."
-    elif chosen != found.lookahead.id:
-        bug = "Lookahead's token is not the one that the logits of its own forward choose."
-    elif found.deviation > allowed:
-        bug = "The logits of lookahead's forward lie clearly further from clean ones than these from each other."
-    elif allowed < found.margin < float("inf"):
-        bug = "The two tokens lie clearly further apart than the noise."
-    else:
-        return replace(found, verdict=NEAR_TIE, reason="The two tokens lie closer together than the noise can tell.")
-    return replace(found, verdict=BUG, reason=bug)
+def _margin(plain: Tensor, ours: Tensor, pair: tuple[int, int]) -> float | None:
+    """Return how far two tokens are apart, in heights, float32 [vocabulary]; None where one of them has none."""
+    leads = [float(heights[pair[0]] - heights[pair[1]]) for heights in (plain, ours)]
+    return min(map(abs, leads)) if all(map(math.isfinite, leads)) else None
