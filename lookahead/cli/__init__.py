@@ -18,4 +18,4 @@ def main() -> None:
             raise
         print(f"lookahead needs the package {error.name}; run: pip install 'hf-lookahead[cli]'", file=sys.stderr)
         sys.exit(_UNAVAILABLE)
-    app()
+    app(prog_name="lookahead")

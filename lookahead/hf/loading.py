@@ -35,7 +35,8 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype {dtype!r} is not known; allowed are {', '.join(DTYPES)}")
-    logging.disable_progress_bar()
+    hide_progress: Any = logging.disable_progress_bar
+    hide_progress()
     place = _device(device)
     source = _source(name)
     try:
