@@ -42,9 +42,7 @@ def check(
         bool | None,
         typer.Option("--chat/--raw", help="Write prompts by the chat template, or take them as they are."),
     ] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code that the model brings.")
-    ] = False,
+    trust_remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run the model's own code.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Compare generate with and without lookahead, and explain every difference.
