@@ -25,46 +25,76 @@ DRAFTS = {"cost": "linear:0"}
 
 
 @functools.cache
-def flat(kind: str = "llama") -> Any:
-    """Return a model in bfloat16 whose logits are close together, so that near-ties are met."""
+def undecided() -> Any:
+    """Return a model in bfloat16 with a twin for each token, whose logits differ from its own by a rounding or two."""
+    model = copy.deepcopy(tiny(dtype=torch.bfloat16, seed=5))
+    weights = model.get_output_embeddings().weight.data
+    twins = weights[:-1:2].float()
+    steps = torch.randint(-1, 2, twins.shape, generator=torch.Generator().manual_seed(0))
+    weights[1::2] = (twins * (1 + torch.finfo(torch.bfloat16).eps * steps)).bfloat16()
+    return model
+
+
+class Rounding(torch.nn.Module):
+    """A head whose logits depend on how many rows it computes at once, as on hardware, only more so."""
+
+    def __init__(self, head: torch.nn.Module) -> None:
+        super().__init__()
+        self.head = head
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        logits = self.head(states)
+        return logits + 0.1 * torch.sin(1e4 * logits * states.shape[1])
+
+
+@functools.cache
+def rough(kind: str = "llama") -> Any:
+    """Return a model whose arithmetic depends on the width of a forward."""
     model = copy.deepcopy(tiny(kind, dtype=torch.float32, seed=5))
-    model.get_output_embeddings().weight.data.mul_(0.05)
-    return model.to(torch.bfloat16)
+    model.set_output_embeddings(Rounding(model.get_output_embeddings()))
+    return model
 
 
-def findings(model: Any, count: int = 6, seed: int = 3, **settings: Any) -> list[Finding]:
+def findings(model: Any, count: int = 4, seed: int = 3, **settings: Any) -> list[Finding]:
     prompts = [prompt(seed=number)[0].tolist() for number in range(count)]
-    return check(model, letters(), prompts, seed=seed, options=DRAFTS, **{"max_new_tokens": 60, **settings})
+    return check(model, letters(), prompts, seed=seed, options=DRAFTS, **{"max_new_tokens": 40, **settings})
 
 
 @pytest.mark.parametrize("settings", [{}, SAMPLING, {"repetition_penalty": 1.2}], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_outputs(kind: str, settings: dict[str, Any]) -> None:
-    found = findings(tiny(kind), 3, **settings)
-    assert [one.verdict for one in found] == [EQUAL] * 3
+    found = findings(tiny(kind), 2, **settings)
+    assert [one.verdict for one in found] == [EQUAL] * 2
     assert sum(one.accepted for one in found) > 0
-    assert all(one.tokens == 60 and one.position is None for one in found)
+    assert all(one.tokens == 40 and one.position is None for one in found)
 
 
-@pytest.mark.parametrize("settings", [{}, SAMPLING, {**SAMPLING, "top_k": 12}, {"repetition_penalty": 1.1}], ids=str)
-def test_near_ties_are_told_as_such(settings: dict[str, Any]) -> None:
-    model = flat("qwen3")
-    found = [one for one in findings(model, 16, **settings) if one.verdict != EQUAL]
+def expect_near_ties(found: list[Finding]) -> None:
+    found = [one for one in found if one.verdict != EQUAL]
     assert found, "no output differs, so nothing is shown"
     assert {one.verdict for one in found} == {NEAR_TIE}
     for one in found:
         assert one.vanilla and one.lookahead and one.vanilla != one.lookahead
         assert one.noise is not None and one.deviation is not None and one.deviation <= one.noise
-        assert one.margin is None or one.margin <= one.noise
-        assert one.margin is not None or "filter" in one.reason
+        assert one.margin <= one.noise if one.margin is not None else "filter" in one.reason
         assert one.readings[0].chosen == one.vanilla and one.readings[1].chosen == one.lookahead
 
 
+@pytest.mark.parametrize("settings", [{}, SAMPLING, {**SAMPLING, "top_p": 0.8}, {"repetition_penalty": 1.1}], ids=str)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "mistral")])
+def test_near_ties_are_told_as_such(kind: str, settings: dict[str, Any]) -> None:
+    expect_near_ties(findings(rough(kind), **settings))
+
+
+def test_near_ties_in_bfloat16() -> None:
+    expect_near_ties(findings(undecided(), 6))
+
+
 def test_what_is_told_of_a_near_tie_is_what_generate_saw() -> None:
-    model = flat()
-    found = next(one for one in findings(model, 16) if one.verdict == NEAR_TIE)
+    model = undecided()
+    found = next(one for one in findings(model, 6) if one.verdict == NEAR_TIE)
     output = model.generate(
-        prompt(seed=found.prompt), max_new_tokens=60, return_dict_in_generate=True, output_logits=True
+        prompt(seed=found.prompt), max_new_tokens=40, return_dict_in_generate=True, output_logits=True
     )
     assert found.position is not None and found.vanilla and found.lookahead
     logits, told = output.logits[found.position][0], found.readings[0]
