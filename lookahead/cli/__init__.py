@@ -14,8 +14,9 @@ def main() -> None:
     try:
         from .app import app
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        package = (error.name or "").split(".")[0]
+        if package not in ("typer", "rich"):
             raise
-        print(f"lookahead needs the package {error.name}; run: pip install 'hf-lookahead[cli]'", file=sys.stderr)
+        print(f"lookahead needs the package {package}; run: pip install 'hf-lookahead[cli]'", file=sys.stderr)
         sys.exit(_UNAVAILABLE)
     app(prog_name="lookahead")

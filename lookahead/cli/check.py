@@ -38,6 +38,9 @@ def check(
     seed: Annotated[int, typer.Option(min=0, help="The seed of both outputs.")] = 0,
     dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16, float16 or float64.")] = "auto",
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 ...; by itself an accelerator.")] = None,
+    cost: Annotated[
+        str | None, typer.Option(help="What drafts cost, as linear:0.03, so that runs repeat; else it is measured.")
+    ] = None,
     chat: Annotated[
         bool | None,
         typer.Option("--chat/--raw", help="Write prompts by the chat template, or take them as they are."),
@@ -64,6 +67,7 @@ def check(
             tokenizer,
             rows,
             seed=seed,
+            options={"cost": cost},
             on_finding=None if as_json else lambda found: _show(console, found, len(rows)),
             max_new_tokens=max_new_tokens,
             **sampling,
@@ -106,7 +110,7 @@ def _show(console: Console, found: Finding, count: int) -> None:
 
 def _table(readings: tuple[Reading, ...]) -> Table:
     """Return the readings as a table."""
-    table = Table("forward", "generate's token", "lookahead's token", "chooses", "margin to the second")
+    table = Table("logits of a forward over", "generate's", "lookahead's", "chooses", "margin")
     for one in readings:
         logits = f"{one.vanilla:.6g}", f"{one.lookahead:.6g}"
         table.add_row(one.forward, *logits, _named(one.chosen), f"{one.margin:.3g}")

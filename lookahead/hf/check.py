@@ -189,7 +189,7 @@ class _Comparison:
             output = self._ahead.generate(self._model, **self._inputs(prompt), **self._settings, streamer=witness)
         ours = output[0, len(prompt) :].tolist()
         stats = self._ahead.stats
-        found = Finding(number, EQUAL, "The outputs are equal.", len(vanilla), stats.forwards, stats.accepted)
+        found = Finding(number, EQUAL, "The outputs are equal.", len(ours), stats.forwards, stats.accepted)
         if ours == vanilla:
             return found
         at = next((at for at, (one, other) in enumerate(zip(vanilla, ours, strict=False)) if one != other), None)

@@ -55,7 +55,7 @@ class Finding:
     reason : str
         The verdict in a sentence.
     tokens, forwards, accepted : int
-        Tokens of generate's output; forwards of lookahead, and the draft tokens that it accepted.
+        Lookahead's: tokens of its output, forwards, and draft tokens accepted.
     position : int or None
         Number of the first token that differs, from 0; this and the rest only where one does.
     context : str

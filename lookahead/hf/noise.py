@@ -36,8 +36,8 @@ def clean_logits(model: Any, known: list[int], start: int, step: int, others: li
     dict of str to float32 [vocabulary]
     """
     found = {
-        "the whole text at once": _behind(model, [known], 1, cached=False),
-        "1 token behind the text at once": _behind(model, [known[:-1], known[-1:]], 1),
+        "the whole text": _behind(model, [known], 1, cached=False),
+        "1 token, rest at once": _behind(model, [known[:-1], known[-1:]], 1),
     }
     begun = len(known) - step
     if begun >= start:
