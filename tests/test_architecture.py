@@ -133,11 +133,13 @@ def test_torch_and_transformers_stay_in_their_rooms() -> None:
         [place(f, n) for f, n, here, names in uses if "transformers" in names and here != "hf"],
         "hf alone knows transformers",
     )
+    outside = [place(f, n) for f, n, here, names in uses if names & {"typer", "rich"} and here != "cli"]
+    check(outside, "cli alone knows typer and rich")
     check([place(f, n) for f, n, _, names in uses if "lookahead" in names], "imports within the package are relative")
 
 
 def test_importing_the_light_rooms_loads_no_torch() -> None:
-    rooms = [name for name in ("index", "views", "draft") if module_file("lookahead", name)]
+    rooms = [name for name in ("index", "views", "draft", "cli.app") if module_file("lookahead", *name.split("."))]
     imports = ", ".join(["sys", "lookahead", *(f"lookahead.{name}" for name in rooms)])
     script = f"import {imports}; print(*{{'torch', 'transformers'}} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)

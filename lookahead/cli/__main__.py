@@ -1,0 +1,5 @@
+"""``python -m lookahead.cli`` is the script ``lookahead``."""
+
+from . import main
+
+main()

@@ -1,0 +1,79 @@
+"""A model and its tokenizer, by a name on the hub or from a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
+
+__all__ = ["DTYPES", "load"]
+
+DTYPES = ("auto", "float32", "bfloat16", "float16", "float64")
+
+
+def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote_code: bool = False) -> tuple[Any, Any]:
+    """Return a causal language model in evaluation mode and its tokenizer, without progress bars.
+
+    Parameters
+    ----------
+    name : str
+        A name on the Hugging Face hub, or a folder that ``save_pretrained`` has written.
+    dtype : str
+        One of `DTYPES`; ``"auto"`` takes the type in which the weights are stored.
+    device : str, optional
+        Such as ``"cpu"`` or ``"cuda:1"``; the accelerator when left out, where there is one.
+    trust_remote_code : bool
+        Run code that the model brings along.
+
+    Raises
+    ------
+    ValueError
+        Where there is no such model, dtype or device.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype {dtype!r} is not known; allowed are {', '.join(DTYPES)}")
+    hide_progress: Any = logging.disable_progress_bar
+    hide_progress()
+    place = _device(device)
+    source = _source(name)
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            source, dtype=dtype if dtype == "auto" else getattr(torch, dtype), trust_remote_code=trust_remote_code
+        )
+    except (OSError, ValueError, ImportError) as error:
+        said = " ".join(str(error).split())
+        raise ValueError(
+            f"{name} cannot be loaded; allowed is a folder that save_pretrained has written, or a name on the Hugging "
+            f"Face hub, which must be within reach. transformers says: {said}"
+        ) from error
+    return model.eval().to(place), tokenizer
+
+
+def _source(name: str) -> str:
+    """Return what transformers loads; refuse a path that leads to no folder."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ValueError(f"the folder {name} holds no config.json; give one that save_pretrained has written")
+        return str(folder)
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or not name:
+        raise ValueError(f"there is no folder {name!r}; give a model's folder, or its name on the Hugging Face hub")
+    return name
+
+
+def _device(name: str | None) -> torch.device:
+    """Return the device of a name."""
+    if name is None:
+        found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        return found or torch.device("cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        first = str(error).splitlines()[0]
+        raise ValueError(f"device {name!r} cannot be used ({first}); try cpu, or leave it out") from error
+    return device
