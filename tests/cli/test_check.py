@@ -61,13 +61,14 @@ def test_near_ties_exit_with_1(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         return out + 0.1 * torch.sin(1e4 * out * states.shape[1]) if out.shape[-1] == 61 else out
 
     monkeypatch.setattr(torch.nn.Linear, "forward", rough)
+    monkeypatch.setattr("lookahead.hf.plain.takes_chains", lambda *_: True)  # else so rough a model is decoded plainly
     result = check(folder, "--prompt", TEXT, "--prompt", TEXT[::-1])
     assert result.exit_code == 1, result.output
     assert "near-tie" in result.output and "closer together than the noise" in result.output
 
 
 def test_bugs_exit_with_2_and_json_tells_everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lookahead.hf.forward.keep_rows", corrupt)
+    monkeypatch.setattr("lookahead.hf.cache.keep_rows", corrupt)
     result = check(folder, "--prompt", TEXT, "--json")
     assert result.exit_code == 2, result.output
     (found,) = json.loads(result.stdout)
