@@ -81,6 +81,10 @@ class Target:
         self._cached = self._kwargs, len(nodes)
         self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(nodes) + 1)
 
+    def drop(self) -> None:
+        """Keep nothing of the last forward, not even the last known token, which is fed again."""
+        self._rollback.keep(self._fed, [])
+
     def settle(self, sequence: Sequence) -> None:
         """Bring a cache that is handed back up to the last token but one, as plain decoding leaves it."""
         if self._rollback.pending:

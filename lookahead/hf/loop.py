@@ -19,6 +19,7 @@ from ..draft.recycling import Successors
 from ..options import Options
 from ..stats import MODEL, Stats
 from ..tree import Accepted, Draft
+from ..verify.doubt import Doubt
 from ..verify.sequence import Sequence, unpadded
 from ..verify.walk import Record, Verifier
 from . import costs, names
@@ -53,6 +54,10 @@ class Lookahead:
         Who drafts where there is nothing to copy, one prompt at a time: an assistant model; a pair (model, tokenizer)
         of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function that makes one for
         a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
+    exact : bool
+        For half precision and greedy search: a token that wins by less than the noise of the arithmetic is chosen anew,
+        by a forward over one token as plain decoding makes it. Output differs less often then, at the price of one more
+        forward for each such token; the README says how often and how much.
     **options
         The fields of `Options`.
 
@@ -62,10 +67,13 @@ class Lookahead:
         What happened in the call that began last.
     """
 
-    def __init__(self, tokenizer: Any = None, prediction: Any = None, fallback: Any = None, **options: Any) -> None:
+    def __init__(
+        self, tokenizer: Any = None, prediction: Any = None, fallback: Any = None, exact: bool = False, **options: Any
+    ) -> None:
         check_fallback(fallback)
         self.tokenizer = tokenizer
         self.fallback = fallback
+        self.exact = exact
         self.prediction = prediction
         self.options = Options.of(options)
         Drafter(tokenizer).ids(prediction)  # says at once what is wrong with either
@@ -132,6 +140,7 @@ class Lookahead:
             generation.read(inputs_tensor)
             generation.listen(logits_processor, stopping_criteria, streamer)
             generation.ask(self.fallback, self.tokenizer)
+            generation.doubt(self.exact)
         else:
             policy_of = partial(self._policy, model, drafters[0].policy.cost)
             generation = BatchGeneration(drafters, policy_of, stats, model, input_ids, generation_config, model_kwargs)
@@ -252,6 +261,11 @@ class _Generation:
         """Let somebody else draft where there is nothing to copy."""
         self._fallback = None if fallback is None else Fallback(fallback, tokenizer, self._config.do_sample)
 
+    def doubt(self, exact: bool) -> None:
+        """Choose near-ties by forwards over one token, where there are maxima to choose."""
+        if exact and not self._config.do_sample and not len(self._processors):
+            self._verifier.doubt = Doubt()
+
     def run(self, prediction: list[int]) -> None:
         """Decode: propose, forward and walk, roll back, learn, until the generation ends."""
         started = time.perf_counter()
@@ -292,7 +306,8 @@ class _Generation:
         drafted = time.perf_counter()
         accepted = self._verify(draft)
         verified = time.perf_counter()
-        self._drafter.accept(replace(accepted, seconds=verified - drafted))
+        if accepted.tokens:
+            self._drafter.accept(replace(accepted, seconds=verified - drafted))
         if self._fallback is not None:
             self._fallback.hear(self._sequence.ids, draft, accepted)
         learnt = time.perf_counter()
@@ -302,8 +317,9 @@ class _Generation:
         return accepted
 
     def _propose(self) -> Draft:
-        """Return the next draft, as far as it can be verified, whatever the drafter says."""
-        budget = self._drafter.allowed(self._room())
+        """Return the next draft, as far as it can be verified, whatever the drafter says; none after a near-tie."""
+        doubt = self._verifier.doubt
+        budget = 0 if doubt is not None and doubt.pending else self._drafter.allowed(self._room())
         draft = self._drafter.propose(budget)
         if self._fallback is not None:
             call = {
@@ -329,7 +345,10 @@ class _Generation:
             rows = [0, *(node + 1 for node in accepted.cached)]
             self._recording.step(self._target.outputs, self._target.before, rows, names.windows(self._target.cache))
         finally:
-            self._target.keep(accepted.cached)
+            if self._verifier.doubt is not None and not accepted.tokens:
+                self._target.drop()
+            else:
+                self._target.keep(accepted.cached)
         return accepted
 
     def _on_token(self, token: int, source: str | None) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..tree import Accepted, Draft
 from .acceptance import accept_drawn, choose, likeliest
+from .doubt import Doubt
 from .sequence import Sequence
 
 __all__ = ["Record", "Verifier"]
@@ -68,6 +69,9 @@ class Verifier:
         ``on_token(token, source)``, called once per emitted token; source is None for a token that was not drafted.
     record : Record
         Keeps scores and logits if they are wanted.
+    doubt : Doubt or None
+        Puts near-ties off: the walk ends before them, and the next forward is to be over the last token alone. For
+        greedy decoding without processors.
     """
 
     sequence: Sequence
@@ -78,6 +82,7 @@ class Verifier:
     max_length: int
     on_token: Callable[[int, str | None], None]
     record: Record = field(default_factory=Record)
+    doubt: Doubt | None = None
 
     def walk(self, draft: Draft, logits: torch.Tensor, first: int | None = None) -> Accepted:
         """Emit tokens while the draft foresaw them, then the one that it did not.
@@ -92,9 +97,12 @@ class Verifier:
             The first token, where it was chosen already, as for all rows of a batch at once.
         """
         pick = self._maxima(logits) if self._is_plain_greedy else None
-        children = draft.children()
+        children, doubted = draft.children(), self._doubted(draft, logits)
         tokens, path, row = list[int](), list[int](), 0
         while True:
+            if self.doubt is not None and doubted[row]:
+                self.doubt.put_off(logits[row])
+                return Accepted(tokens, path, draft=draft)
             if first is not None and not tokens:
                 token = first
             else:
@@ -109,6 +117,15 @@ class Verifier:
                 looked_at = [-1, *path[: len(tokens) - 1]]
                 return Accepted(tokens, path, finished, successors=partial(_told, logits, looked_at), draft=draft)
             row = child + 1
+
+    def _doubted(self, draft: Draft, logits: torch.Tensor) -> list[bool]:
+        """Tell of each row whether its choice is to be put off; a forward over one token decides."""
+        if self.doubt is None:
+            return []
+        if len(draft):
+            return self.doubt.rows(logits)
+        self.doubt.settle(logits[0])
+        return [False]
 
     @property
     def _is_plain_greedy(self) -> bool:
