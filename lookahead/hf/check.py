@@ -31,7 +31,7 @@ __all__ = ["check"]
 
 _CONTEXT = 24  # tokens shown before a difference
 _OURS = ("custom_generate", "streamer", "return_dict_in_generate", "num_return_sequences", "inputs", "input_ids")
-_STATEFUL = ("logits_processor", "stopping_criteria", "guidance_scale")
+_UNREPEATABLE = ("logits_processor", "stopping_criteria", "guidance_scale", "max_time")
 
 
 def check(
@@ -89,9 +89,9 @@ def check(
 
 def _refuse_settings(settings: dict[str, Any]) -> None:
     """Refuse what the check sets itself, and what cannot be asked twice for the same position."""
-    for name in (*_OURS, *_STATEFUL):
+    for name in (*_OURS, *_UNREPEATABLE):
         if settings.get(name) is not None:
-            why = "is set by the check itself" if name in _OURS else "may keep a state, and cannot be asked again"
+            why = "is set by the check itself" if name in _OURS else "may say something else when it is asked again"
             raise ValueError(
                 f"{name} {why}; leave it out, and compare the outputs of generate yourself where you need it"
             )

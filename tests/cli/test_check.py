@@ -73,11 +73,15 @@ def test_bugs_exit_with_2_and_json_tells_everything(folder: Path, monkeypatch: p
     assert result.exit_code == 2, result.output
     (found,) = json.loads(result.stdout)
     assert found["verdict"] == "bug"
-    assert found["deviation"] > 2 * found["noise"]
+    assert found["deviation"] > 3 * found["noise"]
     assert found["vanilla"] != found["lookahead"]
     assert [one["forward"].split(" (")[-1] for one in found["readings"][:2]] == ["generate)", "lookahead)"]
     readable = check(folder, "--prompt", TEXT)
     assert (readable.exit_code, "please report it" in readable.output) == (2, True)
+
+
+def test_costs_can_be_measured_as_in_use(folder: Path) -> None:
+    assert check(folder, "--prompt", TEXT, "--cost", "measured").exit_code == 0
 
 
 def test_prompts_without_copies_are_told_to_show_little(folder: Path) -> None:

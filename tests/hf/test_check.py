@@ -75,7 +75,7 @@ def expect_near_ties(found: list[Finding]) -> None:
     assert {one.verdict for one in found} == {NEAR_TIE}
     for one in found:
         assert one.vanilla and one.lookahead and one.vanilla != one.lookahead
-        assert one.noise is not None and one.deviation is not None and one.deviation <= 2 * one.noise
+        assert one.noise is not None and one.deviation is not None and one.deviation <= 3 * one.noise
         assert one.margin <= one.noise if one.margin is not None else "filter" in one.reason
         assert one.readings[0].chosen == one.vanilla and one.readings[1].chosen == one.lookahead
 
@@ -234,8 +234,9 @@ def test_texts_and_stop_strings_are_taken() -> None:
         ([[5] * 500], {"max_new_tokens": 13}, "512 positions; allow 12 new tokens at most"),
         ([[5] * 512], {"max_new_tokens": 1}, "512 positions; shorten the prompt"),
         ([[5]], {"streamer": object()}, "streamer is set by the check itself"),
-        ([[5]], {"logits_processor": [object()]}, "logits_processor may keep a state"),
-        ([[5]], {"guidance_scale": 1.5}, "guidance_scale may keep a state"),
+        ([[5]], {"logits_processor": [object()]}, "logits_processor may say something else"),
+        ([[5]], {"max_time": 1.0}, "max_time may say"),
+        ([[5]], {"guidance_scale": 1.5}, "guidance_scale may say"),
     ],
     ids=str,
 )
