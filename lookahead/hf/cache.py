@@ -10,7 +10,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer, St
 
 from . import names
 
-__all__ = ["Rollback", "keep_rows", "rolls_back", "shorten", "slots"]
+__all__ = ["Rollback", "is_cut_anywhere", "keep_rows", "rolls_back", "shorten", "slots"]
 
 
 def _kinds(*found: str) -> tuple[Any, ...]:
@@ -100,6 +100,12 @@ def rolls_back(cache: Any) -> bool:
         _is_cut(layer) or isinstance(layer, (DynamicLayer, *_FOLDS)) and not isinstance(layer, _REFUSED)
         for layer in names.decoder_cache(cache).layers
     )
+
+
+def is_cut_anywhere(cache: Any) -> bool:
+    """Tell whether any number of tokens can be taken off a cache, not only the last forward's."""
+    layers = names.decoder_cache(cache).layers
+    return all(type(layer) in (DynamicLayer, *_STATIC, *_NOTHING) for layer in layers)
 
 
 def _is_cut(layer: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import names
 from .loop import Lookahead
-from .refusals import Unsupported, refuse
+from .refusals import Unsupported
 
 __all__ = ["disable", "enable", "enabled"]
 
@@ -162,7 +162,7 @@ def _replaced(stock: Callable[..., Any]) -> Callable[..., Any]:
         if not uses:
             return stock(self, *args, **kwargs)
         try:
-            reason = refuse(self, *args, **kwargs)
+            reason = uses[-1].lookahead.refuse(self, *args, **kwargs)
         except Unsupported as refusal:
             reason = refusal.reason
         if reason is None:

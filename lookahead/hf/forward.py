@@ -50,6 +50,7 @@ class Target:
         self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, 1)
         self._rollback = Rollback(self.cache)
         self._call = names.decoding_call(self._model, self._kwargs, self._generation_config)
+        self._clean = self._kwargs, len(sequence)
         return self._logits(1)
 
     def room(self) -> int:
@@ -79,7 +80,27 @@ class Target:
         """Keep the last known token and these nodes of the draft in the cache, drop the others."""
         self._rollback.keep(self._fed, [0, *(node + 1 for node in nodes)])
         self._cached = self._kwargs, len(nodes)
+        was_clean = self._clean[0] is self._kwargs
         self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(nodes) + 1)
+        if was_clean and self._fed == 1:
+            self._clean = self._kwargs, self._clean[1] + 1
+
+    def refeed(self, sequence: Sequence) -> int:
+        """Feed the known tokens but the last once more, those that were fed together one by one; return how many.
+
+        The cache, one that can be cut anywhere, is then what plain decoding makes, to the last bit.
+        """
+        kwargs, length = self._clean
+        behind = len(sequence) - 1 - length
+        if behind <= 0:
+            return 0
+        self._rollback.keep(behind, [])
+        self._fed = 1
+        for known in range(length + 1, len(sequence)):
+            self._run(sequence.ids[:, :known], 1, kwargs)
+            kwargs = names.update_kwargs(self._model, self.outputs, kwargs, 1)
+        self._kwargs, self._clean = kwargs, (kwargs, len(sequence) - 1)
+        return behind
 
     def drop(self) -> None:
         """Keep nothing of the last forward, not even the last known token, which is fed again."""

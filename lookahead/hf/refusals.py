@@ -8,10 +8,10 @@ import torch
 
 from . import names
 from .branching import takes_ragged_batches
-from .cache import rolls_back
+from .cache import is_cut_anywhere, rolls_back
 from .plain import why_plain
 
-__all__ = ["Unsupported", "refuse", "refuse_in_batches", "refuse_rows", "refuse_unsupported"]
+__all__ = ["Unsupported", "refuse", "refuse_exact", "refuse_in_batches", "refuse_rows", "refuse_unsupported"]
 
 _INSTEAD = "loop over the rows, or leave out custom_generate"
 
@@ -133,6 +133,22 @@ def refuse_rows(model: Any, cache: Any) -> None:
             f"{type(model).__name__} does not keep rows of a batch apart that go on by different numbers of tokens "
             "(positions by slot, or sliding windows in a cache of your own or without a dense mask)",
             _INSTEAD,
+        )
+
+
+def refuse_exact(rows: int, processors: Any, generation_config: Any, cache: Any) -> None:
+    """Raise Unsupported for calls whose near-ties cannot be told and decided as plain decoding does."""
+    if rows > 1 or generation_config.do_sample or len(processors):
+        given = f"{rows} rows" if rows > 1 else "sampling" if generation_config.do_sample else "logits processors"
+        raise Unsupported(
+            f"exact=True does not go with {given}",
+            "allowed is greedy search without processors, one prompt at a time: leave out exact, or custom_generate",
+        )
+    if not is_cut_anywhere(cache):
+        raise Unsupported(
+            "exact=True needs a cache that can be cut anywhere, which sliding windows, quantized caches and recurrent "
+            "layers are not",
+            "leave out exact, or custom_generate",
         )
 
 
