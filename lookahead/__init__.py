@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .draft.drafter import Drafter
     from .hf.candidate_generator import LookaheadCandidateGenerator
+    from .hf.check import check
     from .hf.enable import disable, enable, enabled
     from .hf.loop import Lookahead
     from .options import Options
@@ -25,6 +26,7 @@ __all__ = [
     "LookaheadCandidateGenerator",
     "Options",
     "Stats",
+    "check",
     "disable",
     "enable",
     "enabled",
@@ -38,6 +40,7 @@ _ROOMS = {
     "LookaheadCandidateGenerator": "hf.candidate_generator",
     "Options": "options",
     "Stats": "stats",
+    "check": "hf.check",
     "disable": "hf.enable",
     "enable": "hf.enable",
     "enabled": "hf.enable",
