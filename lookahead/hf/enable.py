@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -157,7 +158,7 @@ def _replaced(stock: Callable[..., Any]) -> Callable[..., Any]:
     """Return the loop for greedy search and sampling."""
 
     @functools.wraps(stock)
-    def decode(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def decode(self: Any, *args: Any, inputs_tensor: Any = None, **kwargs: Any) -> Any:
         uses = _uses(self)
         if not uses:
             return stock(self, *args, **kwargs)
@@ -166,10 +167,15 @@ def _replaced(stock: Callable[..., Any]) -> Callable[..., Any]:
         except Unsupported as refusal:
             reason = refusal.reason
         if reason is None:
+            kwargs["inputs_tensor"] = inputs_tensor
             return uses[-1].lookahead.decode(self, *args, **kwargs)
         uses[-1].warn(reason)
         return stock(self, *args, **kwargs)
 
+    known = inspect.signature(stock)  # by which `generate` knows that it is to pass on what an encoder read
+    read = inspect.Parameter("inputs_tensor", inspect.Parameter.KEYWORD_ONLY, default=None)
+    *others, rest = known.parameters.values()
+    vars(decode)["__signature__"] = known.replace(parameters=[*others, read, rest])
     return decode
 
 

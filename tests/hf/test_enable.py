@@ -18,7 +18,7 @@ from transformers import GenerationConfig, LogitsProcessor
 from transformers.generation.streamers import BaseStreamer
 
 import lookahead
-from lookahead import Lookahead, Stats
+from lookahead import Drafter, Lookahead, Stats
 from tests.models import KINDS, VOCABULARY, prompt, tiny
 from tests.vocabularies import letters
 
@@ -190,6 +190,21 @@ def test_what_is_not_supported_is_left_to_generate(
                 assert torch.equal(generated(model, IDS, **settings), vanilla)
         assert len([one for one in warned if "lookahead" in str(one.message)]) == 1
         assert ahead.stats is before
+
+
+def test_what_an_encoder_read_is_copied_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, begin, read = t5(), Drafter.begin, list[list[int]]()
+    vanilla = generated(model, IDS)
+
+    def spied(self: Drafter, prompt: torch.Tensor, prediction: Any = None) -> None:
+        read.append(prompt.tolist())
+        begin(self, prompt, prediction)
+
+    monkeypatch.setattr(Drafter, "begin", spied)
+    assert torch.equal(generated(model, IDS, custom_generate=Lookahead()), vanilla)
+    with lookahead.enabled(model):
+        assert torch.equal(generated(model, IDS), vanilla)
+    assert read == [[*IDS[0].tolist(), 0]] * 2  # and the decoder's start
 
 
 def test_each_reason_is_told_once_for_each_enabling(model: Any) -> None:
