@@ -173,7 +173,7 @@ def first_tokens(model: Any, input_ids: torch.Tensor, *_: Any, **__: Any) -> tor
         (tiny, {"synced_gpus": True}, "synced_gpus .* is not supported"),
         (tiny, {"num_return_sequences": 2, **SAMPLING, "logits_processor": [Counter()]}, "Counter may keep a state"),
         (t5, {"num_return_sequences": 2, **SAMPLING}, "T5ForConditionalGeneration is an encoder-decoder model"),
-        (mamba, {}, "MambaForCausalLM gives other logits where several tokens"),
+        (mamba, {}, "MambaForCausalLM (gives other logits|keeps its state)"),
     ],
     ids=lambda value: ",".join(value) or "none" if isinstance(value, dict) else None,
 )

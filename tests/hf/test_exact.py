@@ -9,6 +9,7 @@ import torch
 
 import lookahead
 from lookahead import Lookahead
+from lookahead.hf.names import cache_name
 from lookahead.verify.doubt import Doubt
 from tests.models import KINDS, prompt, tiny
 
@@ -41,7 +42,7 @@ def test_a_cache_that_is_handed_back() -> None:
         ours = model.generate(prompt(seed=seed), custom_generate=Lookahead(exact=True, **OPTIONS), **settings)
         assert torch.equal(vanilla.sequences, ours.sequences)
         assert len(ours.scores) == 30
-        assert vanilla.cache.get_seq_length() == ours.cache.get_seq_length()
+        assert vanilla[cache_name()].get_seq_length() == ours[cache_name()].get_seq_length()
 
 
 def test_confident_text_costs_nothing() -> None:
