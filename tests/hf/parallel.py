@@ -1,10 +1,11 @@
-"""One of two processes with half a model each, started by torchrun: `parallel.py FOLDER` says what it generated."""
+"""One of two processes with half a model each, started by torchrun: `parallel.py FOLDER` notes what it generated."""
 
 from __future__ import annotations
 
 import json
 import sys
 import warnings
+from pathlib import Path
 
 import torch
 import transformers
@@ -26,5 +27,5 @@ for rows in (1, 2):
             outputs.append(model.generate(ids, max_new_tokens=40, custom_generate=custom, **settings))
         said["equal"].append(torch.equal(*outputs))
         said["forwards"].append(lookahead.stats.forwards)
-print("SAID " + json.dumps(said), flush=True)
+(Path(sys.argv[1]) / f"said{torch.distributed.get_rank()}.json").write_text(json.dumps(said))
 torch.distributed.destroy_process_group()
