@@ -33,6 +33,7 @@ class Edit:
     instruction: str
     before: str
     after: str
+    kind: str = ""  # of a refactoring
 
     @property
     def fence(self) -> str:
