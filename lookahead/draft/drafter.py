@@ -199,12 +199,10 @@ class Drafter:
         end, starts = len(self._corpus), self._candidates["position"]
         for node, depth in enumerate(draft.depths.tolist()):
             place = int(self._places[node])
-            if place >= 0:
-                start = starts[starts + (depth - 1) % (end - starts) == place][
-                    0
-                ]  # beyond the end a copy repeats itself
+            copied = starts[starts + (depth - 1) % (end - starts) == place]  # a copy that meets the end repeats itself
+            if place >= 0 and len(copied):
                 places[node] = self._corpus.offset(place, draft.sources[node])
-                lengths[node] = self._corpus.match_at(int(start), _LONGEST) + depth - 1
+                lengths[node] = self._corpus.match_at(int(copied[0]), _LONGEST) + depth - 1
         return places, lengths
 
     def candidates(self) -> NDArray[np.void]:

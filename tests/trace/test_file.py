@@ -57,6 +57,10 @@ def test_a_character_of_several_tokens_comes_with_the_last_of_them() -> None:
     assert trace.texts([]) == []
 
 
+DAMAGES = ("empty", "text", "other json", "later", "no prompts", "cut", "no draft", "row", "path", "tokens", "parents")
+DAMAGES += ("source", "lengths")
+
+
 def damaged(lines: list[str]) -> dict[str, tuple[list[str], str]]:
     """Return files that are no sound trace, and what is said of each."""
     header, step = json.loads(lines[0]), json.loads(lines[2])
@@ -82,9 +86,7 @@ def damaged(lines: list[str]) -> dict[str, tuple[list[str], str]]:
     }
 
 
-@pytest.mark.parametrize(
-    "what", list(damaged([*["{}"] * 2, '{"draft": {"tokens": [], "parents": [], "sources": []}}']))
-)
+@pytest.mark.parametrize("what", DAMAGES)
 def test_what_is_no_trace_is_refused(what: str, tmp_path: Path) -> None:
     path, trace = tmp_path / "trace.json", Trace([[1, 2]], pieces=BYTES)
     draft = Draft.chain([3, 4], [0.9, 0.8])
