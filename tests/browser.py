@@ -8,15 +8,23 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
 _FLAGS += ("--remote-debugging-pipe", "--hide-scrollbars", "--disable-extensions", "--disable-background-networking")
+_START = """
+import fcntl, os, sys
+read, write = (fcntl.fcntl(int(one), fcntl.F_DUPFD, 10) for one in sys.argv[1:3])
+os.dup2(read, 3)  # on which the browser hears
+os.dup2(write, 4)  # and speaks
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def browser() -> str | None:
@@ -28,9 +36,8 @@ def browser() -> str | None:
 class Page:
     """One page of a browser."""
 
-    def __init__(self, read: int, write: int) -> None:
-        self._read, self._write, self._session, self._number = os.fdopen(read, "rb"), os.fdopen(write, "wb"), "", 0
-        self._rest = b""
+    def __init__(self, ears: IO[bytes], mouth: IO[bytes]) -> None:
+        self._ears, self._mouth, self._session, self._number, self._rest = ears, mouth, "", 0, b""
         self.errors: list[str] = []
         self.requests: list[str] = []
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
@@ -44,8 +51,8 @@ class Page:
         order = {"id": self._number, "method": method, "params": params}
         if self._session:
             order["sessionId"] = self._session
-        self._write.write(json.dumps(order).encode() + b"\0")
-        self._write.flush()
+        self._mouth.write(json.dumps(order).encode() + b"\0")
+        self._mouth.flush()
         while True:
             said = self._hear()
             if said.get("id") == self._number:
@@ -56,7 +63,7 @@ class Page:
 
     def _hear(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
-            piece = self._read.read1(1 << 20)
+            piece = os.read(self._ears.fileno(), 1 << 20)
             assert piece, "the browser has gone"
             self._rest += piece
         message, _, self._rest = self._rest.partition(b"\0")
@@ -78,7 +85,7 @@ class Page:
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         started = time.perf_counter()
         self.ask("Page.navigate", url=path.resolve().as_uri())
-        while self.run("document.documentElement.dataset.ready") != "true":
+        while self.run("document.documentElement?.dataset.ready") != "true":
             assert time.perf_counter() - started < 60, f"the page does not get ready: {self.errors}"
             time.sleep(0.01)
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -107,8 +114,6 @@ class Page:
         """End the browser."""
         self._session = ""
         self.ask("Browser.close")
-        self._write.close()
-        self._read.close()
 
     def picture(self, path: Path) -> None:
         """Write what is seen to a file (PNG)."""
@@ -122,16 +127,20 @@ def opened() -> Iterator[Page]:
     assert found, "there is no browser"
     (to_read, write), (read, to_write) = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        command = f'exec "$0" "$@" 3<&{to_read} 4>&{to_write}'  # it hears on 3 and speaks on 4
-        arguments = ["sh", "-c", command, found, *_FLAGS, f"--user-data-dir={folder}", "about:blank"]
+        command = [sys.executable, "-c", _START, str(to_read), str(to_write), found, *_FLAGS]
         process = subprocess.Popen(
-            arguments, pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*command, f"--user-data-dir={folder}", "about:blank"],
+            pass_fds=(to_read, to_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         os.close(to_read)
         os.close(to_write)
-        page = Page(read, write)
-        try:
-            yield page
-        finally:
-            page.close()
-            process.wait(30)
+        with process, os.fdopen(read, "rb") as ears, os.fdopen(write, "wb") as mouth:
+            try:
+                page = Page(ears, mouth)
+                yield page
+                page.close()
+                process.wait(30)
+            finally:
+                process.kill()

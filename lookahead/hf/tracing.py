@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from pathlib import Path
 from typing import Any
 
 from ..trace.file import Pieces
@@ -31,7 +32,8 @@ def check_trace(trace: Any) -> bool:
 
 def recorder_of(model: Any, tokenizer: Any, note: str | None) -> Recorder:
     """Return a recorder with an empty trace that knows the model, the releases and the texts of tokens."""
-    about = {"model": str(getattr(model.config, "_name_or_path", "") or type(model).__name__)}
+    name = str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
+    about = {"model": Path(name).name if Path(name).is_dir() else name}
     about["weights"] = f"{str(model.dtype).removeprefix('torch.')} on {model.device}"
     for name in ("hf-lookahead", "transformers", "torch"):
         try:

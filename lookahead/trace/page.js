@@ -196,11 +196,12 @@ function showDetails(token) {
 
 /** Show the place that a token was copied from, with what stands around it. */
 function origin(node, source) {
-  let place = node < 0 ? -1 : row.nodes.place[node], texts = { prompt: row.prompt, output: row.texts }[names[source]];
+  let place = node < 0 ? -1 : row.nodes.place[node];
+  let texts = new Map([["prompt", row.prompt], ["output", row.texts]]).get(names[source]);
   if (place < 0 || !texts) return [];
   if (names[source] === "prompt" && place >= row.prompt.length) [place, texts] = [place - row.prompt.length, row.texts];
   const before = texts.slice(Math.max(0, place - 12), place).join(""), after = texts.slice(place + 1, place + 9).join("");
-  return [make("h4", {}, "The place copied from"), make("p", { class: "code" }, before, make("mark", {}, texts[place] ?? ""), after)];
+  return [make("h4", {}, "The place copied from"), make("p", { class: "code" }, before, make("mark", {}, (texts[place] ?? "").replace("\n", "↵\n")), after)];
 }
 
 function tree(step) {
@@ -254,31 +255,32 @@ function binned(columns, bins) {
   });
 }
 
-/** Draw stacked bars; `outline` is a column that is drawn as a line around them. */
-function draw(canvas, columns, colours, outline, most) {
-  const scale = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+/** Draw stacked bars, those of `behind` under the others; `most` gives the height of the plot. */
+function draw(canvas, columns, colours, behind, most) {
+  const scale = window.devicePixelRatio || 1, width = canvas.clientWidth, bottom = canvas.clientHeight;
   canvas.width = width * scale;
-  canvas.height = height * scale;
+  canvas.height = bottom * scale;
   const pen = canvas.getContext("2d");
   pen.scale(scale, scale);
-  const bars = binned(outline ? [...columns, outline] : columns, Math.floor(width)), bins = bars[0].length;
-  const around = outline ? bars.pop() : null, unit = (height - 4) / (most(bars, around) || 1);
+  const bars = binned(behind ? [...columns, behind] : columns, Math.floor(width)), bins = bars[0].length;
+  const under = behind ? bars.pop() : null, unit = (bottom - 4) / (most(bars, under) || 1);
   for (let bin = 0; bin < bins; bin++) {
     const left = bin * width / bins, wide = Math.max(1, width / bins - (width / bins > 4 ? 1 : 0));
-    let top = height;
+    let top = bottom;
+    if (under) {
+      pen.fillStyle = colours[bars.length];
+      pen.fillRect(left, top - under[bin] * unit, wide, under[bin] * unit);
+    }
     bars.forEach((bar, at) => {
       const size = bar[bin] * unit;
       pen.fillStyle = colours[at];
       pen.fillRect(left, top - size, wide, size);
       top -= size;
     });
-    if (around && around[bin] * unit > height - top + 1) {
-      pen.strokeStyle = colours[colours.length - 1];
-      pen.strokeRect(left + 0.5, height - around[bin] * unit, Math.max(0.5, wide - 1), around[bin] * unit);
-    }
   }
 }
 
+const height = (bars, at) => bars.reduce((sum, bar) => sum + bar[at], 0);
 const coloured = (element) => getComputedStyle(element).color;
 
 function drawAll() {
@@ -287,13 +289,12 @@ function drawAll() {
   const bySource = names.map(() => new Float64Array(steps.emitted.length));
   for (let token = 0; token < row.count; token++) bySource[row.source[token]][row.step[token]]++;
   const inks = [...document.querySelectorAll("#sources .ink")].map(coloured);
-  const around = steps.drafted.map((count) => count + 1);
-  const faint = getComputedStyle(id("about")).color;
-  draw(plots.tokens, bySource, [...inks, faint], around, (_, outline) => Math.max(...outline));
-  const swatches = [...document.querySelectorAll("figcaption .swatch")].map(coloured);
+  const possible = steps.drafted.map((count) => count + 1);
+  const [refused, ...swatches] = [...document.querySelectorAll("figcaption .swatch")].map(coloured);
+  const tallest = (bars) => bars[0].reduce((most, _, at) => Math.max(most, height(bars, at)), 0);
+  draw(plots.tokens, bySource, [...inks, refused], possible, tallest);
   const parts = [1, 0, 2].map((part) => steps.times.map((times) => times[part]));
-  const later = (bars) => bars[0].reduce((most, _, at) => (at || bars[0].length === 1 ? Math.max(most, bars.reduce((sum, bar) => sum + bar[at], 0)) : most), 0);
-  draw(plots.times, parts, swatches, null, later);
+  draw(plots.times, parts, swatches, null, (bars) => (bars[0].length > 1 ? tallest(bars.map((bar) => bar.slice(1))) : tallest(bars)));
 }
 
 function describePlots() {
