@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -130,7 +129,7 @@ def _counts(stats: Stats) -> dict[str, tuple[int, int]]:
 
 def _plain(text: str, stats: Stats, finished: bool) -> dict[str, Any]:
     """Return answer and figures for machines."""
-    figures = {name: value for name, value in asdict(stats).items() if name != "token_sources"}
+    figures = {name: value for name, value in vars(stats).items() if name != "token_sources"}
     figures["tokens_per_forward"] = stats.tokens_per_forward
     return {"text": text, "finished": finished, "stats": figures}
 

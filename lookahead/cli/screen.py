@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
+from rich.segment import Segment, Segments
 
 from .colours import printable, style_of
 
@@ -58,8 +58,9 @@ class Screen:
         if self._console is None:
             return
         if self._console.is_terminal:
-            style = "" if self._ahead is None else style_of(self._ahead.stats.token_sources[-1])
-            self._console.print(Text(printable(text), style), end="", soft_wrap=True)
+            style = "none" if self._ahead is None else style_of(self._ahead.stats.token_sources[-1])
+            segment = Segment(printable(text), self._console.get_style(style))  # a Text would widen tabs
+            self._console.print(Segments([segment]), end="", soft_wrap=True)
         else:
             sys.stdout.write(text)
         sys.stdout.flush()
