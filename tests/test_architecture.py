@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "lookahead"
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
-    ("options", "tree", "stats", "_jit"),
+    ("options", "tree", "stats", "_jit", "trace"),
     ("index", "views"),
     ("draft", "verify"),
     ("hf",),

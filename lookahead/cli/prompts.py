@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Prompt", "encode", "read"]
+__all__ = ["Prompt", "encode", "joined", "read", "text_of"]
 
 Prompt = str | list[dict[str, Any]]
 """A text, or the messages of a chat."""
@@ -21,13 +22,33 @@ def read(given: Sequence[str], file: Path | None) -> list[Prompt]:
     ValueError
         For a file that cannot be read, a line that is no prompt, and where there is no prompt at all.
     """
-    prompts: list[Prompt] = [_text(Path(one[1:])) if one.startswith("@") else one for one in given]
+    prompts: list[Prompt] = [text_of(Path(one[1:])) if one.startswith("@") else one for one in given]
     if file is not None:
-        lines = enumerate(_text(file).splitlines(), 1)
+        lines = enumerate(text_of(file).splitlines(), 1)
         prompts += [_parsed(line, f"line {number} of {file}") for number, line in lines if line.strip()]
     if not prompts:
         raise ValueError("there is no prompt; give --prompt TEXT, --prompt @FILE or --prompts FILE.jsonl")
     return prompts
+
+
+def joined(prompt: str | None, files: Sequence[Path]) -> str:
+    """Return one prompt: the texts of the files, then the prompt, with an empty line between them.
+
+    A prompt of ``-`` stands for the standard input, as does no prompt at all where something comes from there.
+
+    Raises
+    ------
+    ValueError
+        For a file that cannot be read, and where there is no prompt.
+    """
+    parts = [text_of(file).strip("\n") for file in files]
+    if prompt == "-" or (prompt is None and not parts and not sys.stdin.isatty()):
+        parts.append(_standard_input())
+    elif prompt is not None:
+        parts.append(prompt)
+    if not any(part.strip() for part in parts):
+        raise ValueError("there is no prompt; give one as argument, with --file FILE, or through the standard input")
+    return "\n\n".join(parts)
 
 
 def encode(tokenizer: Any, prompt: Prompt, chat: bool | None, number: int) -> list[int]:
@@ -62,7 +83,15 @@ def encode(tokenizer: Any, prompt: Prompt, chat: bool | None, number: int) -> li
     return ids
 
 
-def _text(path: Path) -> str:
+def _standard_input() -> str:
+    """Return what comes through the standard input."""
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the standard input is not text in UTF-8 (byte {error.start}); give text") from error
+
+
+def text_of(path: Path) -> str:
     """Return a file's text."""
     try:
         return path.expanduser().read_text(encoding="utf-8")

@@ -10,9 +10,10 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["WRONG_USAGE", "Commands", "UsageError", "usage"]
+__all__ = ["INTERRUPTED", "WRONG_USAGE", "Commands", "UsageError", "usage"]
 
 WRONG_USAGE = 64  # EX_USAGE of sysexits.h; click's own 2 is a result of `lookahead check`
+INTERRUPTED = 130  # 128 and the number of SIGINT, as shells tell it
 
 UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever the release of typer keeps click
 
@@ -38,5 +39,5 @@ class Commands(TyperGroup):
             print(f"{path}: {error.format_message()} (see {path} --help)", file=sys.stderr)
             code = WRONG_USAGE
         except typer.Abort:
-            code = 130
+            code = INTERRUPTED
         sys.exit(code if isinstance(code, int) else 0)

@@ -24,6 +24,7 @@ from .recycling import KEPT, Successors
 __all__ = ["Drafter"]
 
 _CHILDREN = 8
+_LONGEST = 1024  # tokens of a match that are counted when somebody asks
 
 
 class Drafter:
@@ -181,6 +182,28 @@ class Drafter:
         """Return the first `size` tokens of what was considered; they are the draft then."""
         self._draft, self._places = self._draft.truncate(size), self._places[:size]
         return self._draft
+
+    def origins(self, draft: Draft) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Tell where the tokens of the last draft, or of its first part, were copied from; before `accept`.
+
+        Returns
+        -------
+        places : int64 [len(draft)]
+            Tokens of its source before the place; -1 where there is no copy, or this is unknown.
+        lengths : int64 [len(draft)]
+            Tokens before it that are the same there, those of the draft included; -1 where there is no copy.
+        """
+        places, lengths = np.full(len(draft), -1, np.int64), np.full(len(draft), -1, np.int64)
+        if self._candidates is None or not np.array_equal(draft.tokens, self._draft.tokens[: len(draft)]):
+            return places, lengths  # somebody else's
+        end, starts = len(self._corpus), self._candidates["position"]
+        for node, depth in enumerate(draft.depths.tolist()):
+            place = int(self._places[node])
+            copied = starts[starts + (depth - 1) % (end - starts) == place]  # a copy that meets the end repeats itself
+            if place >= 0 and len(copied):
+                places[node] = self._corpus.offset(place, draft.sources[node])
+                lengths[node] = self._corpus.match_at(int(copied[0]), _LONGEST) + depth - 1
+        return places, lengths
 
     def candidates(self) -> NDArray[np.void]:
         """Return the places that the next draft would copy from, PLACE [n], the best guess first."""

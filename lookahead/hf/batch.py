@@ -13,6 +13,7 @@ from ..draft.batch import Batch
 from ..draft.drafter import Drafter
 from ..draft.policy import Policy
 from ..stats import MODEL, Stats
+from ..trace.recorder import Recorder
 from ..tree import Accepted, Draft
 from ..verify.acceptance import choose
 from ..verify.sequence import Sequence, unpadded
@@ -78,6 +79,10 @@ class BatchGeneration:
             for row, sequence in enumerate(self._sequences)
         ]
 
+    def record(self, recorder: Recorder | None) -> None:
+        """Have every step recorded, if there is a recorder."""
+        self._recorder = recorder
+
     def run(self, prediction: list[int]) -> None:
         """Decode until the last row has ended."""
         started = time.perf_counter()
@@ -110,6 +115,8 @@ class BatchGeneration:
             drafter.begin(names.without_placeholders(self._model, ids), prediction)
             drafter.vocabulary = logits.shape[-1]
             drafter.tree = self._target.tree_mask is not None
+            if self._recorder is not None:
+                self._recorder.begin(ids.tolist())
         drafted = time.perf_counter()
         drafts = [Draft.empty() for _ in self._rows]
         accepted = self._walk(drafts, list(logits[:, None]))
@@ -119,6 +126,7 @@ class BatchGeneration:
         self._stats.count(drafts, accepted)
         self._stats.draft_seconds += drafted - forwarded
         self._stats.verify_seconds += walked - started - (drafted - forwarded)
+        self._trace(self._rows, drafts, accepted)
         self._leave()
 
     def _step(self) -> None:
@@ -137,9 +145,16 @@ class BatchGeneration:
         verified = time.perf_counter()
         self._batch.accept(accepted, verified - drafted)
         self._stats.count(drafts, accepted)
+        rows = self._rows
         self._leave()
         self._stats.draft_seconds += drafted - started + time.perf_counter() - verified
         self._stats.verify_seconds += verified - drafted
+        self._trace(rows, drafts, accepted)
+
+    def _trace(self, rows: list[int], drafts: list[Draft], accepted: list[Accepted]) -> None:
+        """Record a step that was counted."""
+        if self._recorder is not None:
+            self._recorder.count(rows, drafts, accepted, self._stats)
 
     def _propose(self) -> list[Draft]:
         """Return every row's next draft, as far as it can be verified, whatever the drafters say."""
@@ -147,7 +162,11 @@ class BatchGeneration:
         budgets = [drafter.allowed(self._room(row)) for drafter, row in zip(drafters, self._rows, strict=True)]
         proposed = zip(drafters, budgets, self._batch.propose(budgets), strict=True)
         sound = [draft.sound(drafter.vocabulary, budget, branches) for drafter, budget, draft in proposed]
-        return self._ranks.share(sound)
+        drafts = self._ranks.share(sound)
+        if self._recorder is not None:
+            origins = zip(drafters, drafts, strict=True)
+            self._recorder.propose([drafter.origins(draft) for drafter, draft in origins])
+        return drafts
 
     def _room(self, row: int) -> int:
         """Draft tokens that may follow in a row; none where it has ended."""

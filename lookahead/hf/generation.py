@@ -11,6 +11,7 @@ from transformers.generation.utils import GenerateDecoderOnlyOutput, GenerateEnc
 
 from ..draft.drafter import Drafter
 from ..stats import MODEL, Stats
+from ..trace.recorder import Recorder
 from ..tree import Accepted, Draft
 from ..verify.doubt import Doubt
 from ..verify.sequence import Sequence, unpadded
@@ -85,6 +86,10 @@ class Generation:
         """Choose near-ties by forwards over one token."""
         self._verifier.doubt = Doubt() if exact else None
 
+    def record(self, recorder: Recorder | None) -> None:
+        """Have every step recorded, if there is a recorder."""
+        self._recorder = recorder
+
     def run(self, prediction: list[int]) -> None:
         """Decode: propose, forward and walk, roll back, learn, until the generation ends."""
         started = time.perf_counter()
@@ -109,6 +114,8 @@ class Generation:
         if self._drafter.tree:
             self._target.tree_mask = takes_trees(self._model, self._target.cache)
             self._drafter.tree = self._target.tree_mask is not None
+        if self._recorder is not None:
+            self._recorder.begin(self._prompt.tolist())
         drafted = time.perf_counter()
         accepted = self._verifier.walk(Draft.empty(), logits)
         self._recording.prompt(self._target.outputs)
@@ -116,6 +123,7 @@ class Generation:
         self._stats.verify_seconds += time.perf_counter() - started - (drafted - forwarded)
         self._drafter.accept(accepted)
         self._stats.count([Draft.empty()], [accepted])
+        self._trace(Draft.empty(), accepted)
         return accepted
 
     def _step(self) -> Accepted:
@@ -133,7 +141,13 @@ class Generation:
         self._stats.count([draft], [accepted])
         self._stats.draft_seconds += drafted - started + learnt - verified
         self._stats.verify_seconds += verified - drafted
+        self._trace(draft, accepted)
         return accepted
+
+    def _trace(self, draft: Draft, accepted: Accepted) -> None:
+        """Record a step that was counted."""
+        if self._recorder is not None:
+            self._recorder.count([0], [draft], [accepted], self._stats)
 
     def _propose(self) -> Draft:
         """Return the next draft, as far as it can be verified, whatever the drafter says; none after a near-tie."""
@@ -148,7 +162,11 @@ class Generation:
                 "model_kwargs": self._target.kwargs,
             }
             draft = self._fallback.propose(draft, budget, call)
-        return self._ranks.share([draft.sound(self._drafter.vocabulary, budget, self._target.tree_mask is not None)])[0]
+        branches = self._target.tree_mask is not None
+        draft = self._ranks.share([draft.sound(self._drafter.vocabulary, budget, branches)])[0]
+        if self._recorder is not None:
+            self._recorder.propose([self._drafter.origins(draft)])
+        return draft
 
     def _hesitates(self) -> bool:
         """Whether a near-tie is to be decided, or deciding them has cost more forwards than drafts gained."""

@@ -9,7 +9,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-__all__ = ["DTYPES", "load"]
+__all__ = ["DTYPES", "answer_length", "load"]
+
+_LONG = 4096  # tokens of an answer of which nothing is said
 
 DTYPES = ("auto", "float32", "bfloat16", "float16", "float64")
 
@@ -51,6 +53,25 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
             f"Face hub, which must be within reach. transformers says: {said}"
         ) from error
     return model.eval().to(place), tokenizer
+
+
+def answer_length(model: Any, prompt: int, wanted: int | None) -> int:
+    """Return how many tokens an answer may have: those wanted, or as many as a model has positions for.
+
+    Raises
+    ------
+    ValueError
+        Where prompt and answer pass the model's positions.
+    """
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    room = _LONG if positions is None else positions - prompt
+    if room < max(1, wanted or 1) and positions is not None:
+        what = f"allow {room} new tokens at most" if room > 0 else "shorten the prompt"
+        raise ValueError(
+            f"the prompt has {prompt} tokens and {wanted or 1} new ones may follow, but the model has {positions} "
+            f"positions; {what}"
+        )
+    return min(room, _LONG) if wanted is None else wanted
 
 
 def _source(name: str) -> str:

@@ -16,12 +16,14 @@ from ..draft.policy import Policy
 from ..draft.recycling import Successors
 from ..options import Options
 from ..stats import Stats
+from ..trace.record import Trace
 from . import costs, names
 from .batch import BatchGeneration
 from .fallback import check_fallback
 from .generation import Generation
 from .plain import decode_plainly, why_plain
 from .refusals import refuse, refuse_exact
+from .tracing import check_trace, recorder_of
 
 __all__ = ["Lookahead"]
 
@@ -49,6 +51,8 @@ class Lookahead:
         For half precision and greedy search without processors, one prompt at a time: before a token that wins by less
         than the noise of the arithmetic, what was fed together is fed once more token by token, as plain decoding does,
         and the token is chosen from that. The README says how often outputs differ then, and what it costs.
+    trace : bool
+        Record every step: what was drafted from where, what was accepted, and how long it took.
     **options
         The fields of `Options`.
 
@@ -56,10 +60,18 @@ class Lookahead:
     ----------
     stats : Stats
         What happened in the call that began last.
+    trace : Trace or None
+        Its steps, where they are recorded; before the first call there are none.
     """
 
     def __init__(
-        self, tokenizer: Any = None, prediction: Any = None, fallback: Any = None, exact: bool = False, **options: Any
+        self,
+        tokenizer: Any = None,
+        prediction: Any = None,
+        fallback: Any = None,
+        exact: bool = False,
+        trace: bool = False,
+        **options: Any,
     ) -> None:
         check_fallback(fallback)
         self.tokenizer = tokenizer
@@ -69,6 +81,8 @@ class Lookahead:
         self.options = Options.of(options)
         Drafter(tokenizer).ids(prediction)  # says at once what is wrong with either
         self.stats = Stats()
+        self._records = check_trace(trace)
+        self.trace: Trace | None = None
         self._calibration = Calibration()
         self._policies: dict[str, Policy] = {}
         self._successors: dict[str, Successors] = {}
@@ -141,9 +155,10 @@ class Lookahead:
         stats = Stats(note=why_plain(model, cache, generation_config))
         drafters = self._drafters(model, len(input_ids))
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
-        self.stats = stats
+        recorder = recorder_of(model, self.tokenizer, stats.note) if self._records else None
+        self.stats, self.trace = stats, None if recorder is None else recorder.trace
         if stats.note is not None:
-            return decode_plainly(model, stats, input_ids, *call, streamer=streamer, **model_kwargs)
+            return decode_plainly(model, stats, input_ids, *call, recorder=recorder, streamer=streamer, **model_kwargs)
         generation: Generation | BatchGeneration
         if len(input_ids) == 1:
             generation = Generation(drafters[0], stats, model, input_ids, generation_config, model_kwargs)
@@ -155,6 +170,7 @@ class Lookahead:
             policy_of = partial(self._policy, model, drafters[0].policy.cost)
             generation = BatchGeneration(drafters, policy_of, stats, model, input_ids, generation_config, model_kwargs)
             generation.listen(logits_processor, stopping_criteria)
+        generation.record(recorder)
         with torch.no_grad():
             generation.run(expected)
         costs.save()

@@ -9,6 +9,7 @@ import torch
 from transformers import StaticCache
 
 from ..stats import MODEL, Stats
+from ..trace.recorder import Recorder
 from . import names
 from .branching import hides_free_slots, takes_chains, takes_trees
 
@@ -42,7 +43,9 @@ def why_plain(model: Any, cache: Any, generation_config: Any) -> str | None:
     return None
 
 
-def decode_plainly(model: Any, stats: Stats, input_ids: torch.Tensor, *call: Any, **kwargs: Any) -> Any:
+def decode_plainly(
+    model: Any, stats: Stats, input_ids: torch.Tensor, *call: Any, recorder: Recorder | None = None, **kwargs: Any
+) -> Any:
     """Decode as without lookahead and count what is emitted; takes and returns what the loop of `generate` does."""
     started = time.perf_counter()
     output = names.stock_loop(model)(input_ids, *call, **kwargs)
@@ -50,6 +53,8 @@ def decode_plainly(model: Any, stats: Stats, input_ids: torch.Tensor, *call: Any
     rows, steps = ids.shape[0], ids.shape[1] - input_ids.shape[1]
     stats.forwards, stats.tokens, stats.token_sources = steps, rows * steps, [MODEL] * (rows * steps)
     stats.verify_seconds = stats.total_seconds = time.perf_counter() - started
+    if recorder is not None and ids.ndim == 2:
+        recorder.plain(input_ids.tolist(), ids[:, input_ids.shape[1] :].tolist(), stats.total_seconds)
     if not isinstance(output, torch.Tensor):
         output.stats = stats
     return output

@@ -177,6 +177,17 @@ class Corpus:
         starts, sources = self._starts, self._sources
         return [sources[bisect_right(starts, position) - 1] for position in positions]
 
+    def offset(self, position: int, source: str) -> int:
+        """Count the tokens from the start of a source to `position`, in its first passage or the one that goes on.
+
+        -1 for a later passage, and where tokens were evicted.
+        """
+        if self.first or source not in self._sources:
+            return -1
+        number = self._sources.index(source)
+        near = bisect_right(self._starts, position) - 1 - number in (0, 1)
+        return position - self._starts[number] if near else -1
+
     # ---- Matches: see SuffixTree ----
 
     @property
