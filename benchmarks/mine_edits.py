@@ -3,7 +3,7 @@
 A task is one commit's change of one file: the commit's subject is the instruction, the file before is what the prompt
 shows, the file after is the answer. `benchmarks.replay` and `benchmarks.forced` read the file. With ``--turns`` a line
 is a trace instead: consecutive changes of one file, one for each turn of a conversation, and the repository's other
-files as they were before the first; `benchmarks.turns` reads those. The same history always gives the same lines.
+files as they were before the first. The same history always gives the same lines.
 """
 
 from __future__ import annotations
