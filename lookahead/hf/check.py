@@ -22,6 +22,7 @@ from transformers import LogitsProcessor
 
 from . import names
 from .finding import BUG, EQUAL, Finding, Reading, Token, judge
+from .loading import room_behind
 from .loop import Lookahead
 from .noise import clean_logits, distance, resolution
 from .rule import Rule
@@ -76,8 +77,8 @@ def check(
     _refuse_settings(settings)
     settings = {"max_new_tokens": 256, **settings}
     rows = [_encoded(model, tokenizer, prompt, number) for number, prompt in enumerate(prompts)]
-    for number, row in enumerate(rows):
-        _refuse_length(model, row, number, settings["max_new_tokens"])
+    for number, row in enumerate(rows, 1):
+        room_behind(model, f"prompt {number}", len(row), settings["max_new_tokens"])
     comparison = _Comparison(model, tokenizer, seed, options or {}, settings)
     findings = list[Finding]()
     for number, row in enumerate(rows):
@@ -108,18 +109,6 @@ def _encoded(model: Any, tokenizer: Any, prompt: str | Sequence[int], number: in
     if not ids:
         raise ValueError(f"prompt {number + 1} is empty; a prompt needs one token at least")
     return ids
-
-
-def _refuse_length(model: Any, ids: list[int], number: int, new: int) -> None:
-    """Refuse a prompt that, with its answer, passes the model's positions."""
-    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    if positions is not None and len(ids) + new > positions:
-        room = positions - len(ids)
-        what = f"allow {room} new tokens at most" if room > 0 else "shorten the prompt"
-        raise ValueError(
-            f"prompt {number + 1} has {len(ids)} tokens and {new} new ones may follow, but the model has {positions} "
-            f"positions; {what}"
-        )
 
 
 class _Watched(Lookahead):

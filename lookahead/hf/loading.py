@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-__all__ = ["DTYPES", "answer_length", "load"]
+__all__ = ["DTYPES", "answer_length", "load", "room_behind"]
 
 _LONG = 4096  # tokens of an answer of which nothing is said
 
@@ -63,15 +63,30 @@ def answer_length(model: Any, prompt: int, wanted: int | None) -> int:
     ValueError
         Where prompt and answer pass the model's positions.
     """
-    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    room = _LONG if positions is None else positions - prompt
-    if room < max(1, wanted or 1) and positions is not None:
+    room = room_behind(model, "the prompt", prompt, wanted or 1)
+    if wanted is not None:
+        return wanted
+    return _LONG if room is None else min(room, _LONG)
+
+
+def room_behind(model: Any, name: str, prompt: int, new: int) -> int | None:
+    """Return how many positions a model has behind the tokens of a prompt, None where it sets no limit.
+
+    Raises
+    ------
+    ValueError
+        Where they are too few for the new tokens; the message gives the prompt's `name`.
+    """
+    positions: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if positions is None:
+        return None
+    room = positions - prompt
+    if room < new:
         what = f"allow {room} new tokens at most" if room > 0 else "shorten the prompt"
         raise ValueError(
-            f"the prompt has {prompt} tokens and {wanted or 1} new ones may follow, but the model has {positions} "
-            f"positions; {what}"
+            f"{name} has {prompt} tokens and {new} new ones may follow, but the model has {positions} positions; {what}"
         )
-    return min(room, _LONG) if wanted is None else wanted
+    return room
 
 
 def _source(name: str) -> str:
