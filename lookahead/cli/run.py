@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..stats import MODEL, Stats
 from . import prompts as texts
-from .colours import by_source
+from .colours import by_source, counts
 from .screen import Screen
 from .usage import INTERRUPTED, usage
 
@@ -120,13 +120,6 @@ def _answer(
     return finished, Stats(count, count, token_sources=[MODEL] * count, verify_seconds=seconds, total_seconds=seconds)
 
 
-def _counts(stats: Stats) -> dict[str, tuple[int, int]]:
-    """Return for each source its drafted and accepted tokens."""
-    counts = {MODEL: (0, stats.token_sources.count(MODEL))}
-    counts |= {name: (drafted, stats.accepted_by_source[name]) for name, drafted in stats.drafted_by_source.items()}
-    return counts
-
-
 def _plain(text: str, stats: Stats, finished: bool) -> dict[str, Any]:
     """Return answer and figures for machines."""
     figures = {name: value for name, value in vars(stats).items() if name != "token_sources"}
@@ -139,6 +132,6 @@ def _tell(stats: Stats, finished: bool) -> None:
     console = Console(stderr=True, highlight=False)
     if not finished:
         console.print("interrupted")
-    console.print(by_source(_counts(stats)))
+    console.print(by_source(counts(stats)))
     speed = f"{stats.tokens / stats.total_seconds:.1f} tokens per second" if stats.total_seconds else "nothing yet"
     console.print(Text(f"{stats.summary()}; {speed}"), soft_wrap=True)
