@@ -64,8 +64,8 @@ def run(
         ahead = None if no_lookahead else Lookahead(tokenizer, prediction=expected, trace=trace is not None)
         screen = Screen(tokenizer, None if as_json else Console(highlight=False), ahead)
         finished, figures = _answer(target, ids, ahead, screen, seed, {"max_new_tokens": length, **sampling})
-    if ahead is not None and ahead.trace is not None and trace is not None:
-        ahead.trace.save(trace)
+        if ahead is not None and ahead.trace is not None and trace is not None:
+            _save(ahead.trace, trace)
     if as_json:
         print(json.dumps(_plain(screen.text, figures, finished), indent=2, ensure_ascii=False))
     elif stats or not finished:
@@ -90,10 +90,16 @@ def _refuse_trace(trace: Path | None, no_lookahead: bool) -> None:
         return
     if no_lookahead:
         raise ValueError("--trace records what lookahead does; leave out --no-lookahead")
+    if trace.is_dir() or not trace.expanduser().parent.is_dir():
+        raise ValueError(f"{trace} cannot be written; give a file in a folder that is there")
+
+
+def _save(trace: Any, path: Path) -> None:
+    """Write what was recorded."""
     try:
-        trace.expanduser().touch()
+        trace.save(path)
     except OSError as error:
-        raise ValueError(f"{trace} cannot be written: {error.strerror or error}; give another file") from error
+        raise ValueError(f"{path} cannot be written: {error.strerror or error}; give another file") from error
 
 
 def _answer(

@@ -110,5 +110,5 @@ def _row(trace: Trace, row: int, numbers: dict[str, int], pieces: dict[int, int]
 
 def _thousandths(step: Step) -> list[int]:
     """Return the probabilities of a step's nodes in thousandths, which JSON writes short."""
-    found: list[int] = np.rint(1000 * np.nan_to_num(step.draft.probs)).astype(int).tolist()
+    found: list[int] = np.rint(1000 * np.clip(np.nan_to_num(step.draft.probs), 0, 1)).astype(int).tolist()
     return found
