@@ -20,6 +20,7 @@ function make(tag, attributes = {}, ...children) {
 }
 
 const number = (value) => value.toLocaleString("en");
+const tokensOf = (count) => `${number(count)} token${count === 1 ? "" : "s"}`;
 const percent = (part, whole) => (whole ? `${(100 * part / whole).toFixed(0)} %` : "-");
 const quoted = (text) => JSON.stringify(text);
 
@@ -179,13 +180,13 @@ function showDetails(token) {
   const step = row.step[token], node = row.node[token], source = row.source[token], { steps, nodes } = row;
   const facts = [["source", make("span", {}, swatch(source), ` ${names[source]}${node < 0 ? ", not drafted" : ""}`)]];
   if (node >= 0) {
-    facts.push(["probability", `${(nodes.chance[node] / 1000).toFixed(3)}, as estimated before`]);
-    if (nodes.length[node] >= 0) facts.push(["match", `${number(nodes.length[node])} tokens before it`]);
+    facts.push(["probability", `${(nodes.chance[node] / 1000).toFixed(3)}, that the draft is right up to here`]);
+    if (nodes.length[node] >= 0) facts.push(["match", `${tokensOf(nodes.length[node])} before it`]);
     if (nodes.place[node] >= 0) facts.push(["copied from", `token ${number(nodes.place[node] + 1)} of the ${names[source]}`]);
   }
   facts.push(["step", `${number(step + 1)} of ${number(steps.emitted.length)}, forward ${number(steps.forward[step])}`]);
-  facts.push(["drafted", `${number(steps.drafted[step])} tokens, ${number(steps.accepted[step])} accepted`]);
-  facts.push(["emitted", `${number(steps.emitted[step])} tokens`]);
+  facts.push(["drafted", `${tokensOf(steps.drafted[step])}, ${number(steps.accepted[step])} accepted`]);
+  facts.push(["emitted", tokensOf(steps.emitted[step])]);
   const [draft, verify, rest] = steps.times[step].map(duration);
   facts.push(["time", `draft ${draft}, verify ${verify}, rest ${rest}`]);
   const list = make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
@@ -222,7 +223,7 @@ function tree(step) {
     }
     return line;
   }
-  const list = make("ul", { class: "tree" }, ...children[0].map(branch));
+  const list = make("ul", { class: "tree" }, ...children[0].sort((one, other) => taken.has(other) - taken.has(one)).map(branch));
   const note = left < 0 ? [make("p", { class: "hint" }, `The first 400 of ${number(count)} are shown.`)] : [];
   return [make("h4", {}, "The draft: accepted tokens are bold, branches indented"), list, ...note];
 }
@@ -338,7 +339,7 @@ function tip(event, text) {
 
 function stepTip(step) {
   const { steps } = row, [draft, verify, rest] = steps.times[step].map(duration);
-  return `step ${number(step + 1)}: ${steps.emitted[step]} tokens, ${steps.accepted[step]} of ${steps.drafted[step]} drafted accepted\n` +
+  return `step ${number(step + 1)}: ${tokensOf(steps.emitted[step])}, ${steps.accepted[step]} of ${steps.drafted[step]} drafted accepted\n` +
     `draft ${draft}, verify ${verify}, rest ${rest}`;
 }
 
