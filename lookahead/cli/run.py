@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..stats import MODEL, Stats
 from . import prompts as texts
-from .colours import by_source
+from .colours import by_source, counts
 from .screen import Screen
 from .usage import INTERRUPTED, usage
 
@@ -64,8 +64,8 @@ def run(
         ahead = None if no_lookahead else Lookahead(tokenizer, prediction=expected, trace=trace is not None)
         screen = Screen(tokenizer, None if as_json else Console(highlight=False), ahead)
         finished, figures = _answer(target, ids, ahead, screen, seed, {"max_new_tokens": length, **sampling})
-    if ahead is not None and ahead.trace is not None and trace is not None:
-        ahead.trace.save(trace)
+        if ahead is not None and ahead.trace is not None and trace is not None:
+            _save(ahead.trace, trace)
     if as_json:
         print(json.dumps(_plain(screen.text, figures, finished), indent=2, ensure_ascii=False))
     elif stats or not finished:
@@ -90,10 +90,16 @@ def _refuse_trace(trace: Path | None, no_lookahead: bool) -> None:
         return
     if no_lookahead:
         raise ValueError("--trace records what lookahead does; leave out --no-lookahead")
+    if trace.is_dir() or not trace.expanduser().parent.is_dir():
+        raise ValueError(f"{trace} cannot be written; give a file in a folder that is there")
+
+
+def _save(trace: Any, path: Path) -> None:
+    """Write what was recorded."""
     try:
-        trace.expanduser().touch()
+        trace.save(path)
     except OSError as error:
-        raise ValueError(f"{trace} cannot be written: {error.strerror or error}; give another file") from error
+        raise ValueError(f"{path} cannot be written: {error.strerror or error}; give another file") from error
 
 
 def _answer(
@@ -120,13 +126,6 @@ def _answer(
     return finished, Stats(count, count, token_sources=[MODEL] * count, verify_seconds=seconds, total_seconds=seconds)
 
 
-def _counts(stats: Stats) -> dict[str, tuple[int, int]]:
-    """Return for each source its drafted and accepted tokens."""
-    counts = {MODEL: (0, stats.token_sources.count(MODEL))}
-    counts |= {name: (drafted, stats.accepted_by_source[name]) for name, drafted in stats.drafted_by_source.items()}
-    return counts
-
-
 def _plain(text: str, stats: Stats, finished: bool) -> dict[str, Any]:
     """Return answer and figures for machines."""
     figures = {name: value for name, value in vars(stats).items() if name != "token_sources"}
@@ -139,6 +138,6 @@ def _tell(stats: Stats, finished: bool) -> None:
     console = Console(stderr=True, highlight=False)
     if not finished:
         console.print("interrupted")
-    console.print(by_source(_counts(stats)))
+    console.print(by_source(counts(stats)))
     speed = f"{stats.tokens / stats.total_seconds:.1f} tokens per second" if stats.total_seconds else "nothing yet"
     console.print(Text(f"{stats.summary()}; {speed}"), soft_wrap=True)

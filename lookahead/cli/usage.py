@@ -10,9 +10,10 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["INTERRUPTED", "WRONG_USAGE", "Commands", "UsageError", "usage"]
+__all__ = ["INTERRUPTED", "UNAVAILABLE", "WRONG_USAGE", "Commands", "UsageError", "usage"]
 
 WRONG_USAGE = 64  # EX_USAGE of sysexits.h; click's own 2 is a result of `lookahead check`
+UNAVAILABLE = 69  # EX_UNAVAILABLE: a package is missing
 INTERRUPTED = 130  # 128 and the number of SIGINT, as shells tell it
 
 UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever the release of typer keeps click

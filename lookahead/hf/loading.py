@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-__all__ = ["DTYPES", "answer_length", "load", "room_behind"]
+__all__ = ["DTYPES", "answer_length", "hide_progress", "load", "room_behind"]
 
 _LONG = 4096  # tokens of an answer of which nothing is said
 
@@ -37,7 +37,6 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype {dtype!r} is not known; allowed are {', '.join(DTYPES)}")
-    hide_progress: Any = logging.disable_progress_bar
     hide_progress()
     place = _device(device)
     source = _source(name)
@@ -53,6 +52,12 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
             f"Face hub, which must be within reach. transformers says: {said}"
         ) from error
     return model.eval().to(place), tokenizer
+
+
+def hide_progress() -> None:
+    """Load models without progress bars from now on."""
+    hide: Any = logging.disable_progress_bar
+    hide()
 
 
 def answer_length(model: Any, prompt: int, wanted: int | None) -> int:

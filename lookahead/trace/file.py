@@ -8,6 +8,7 @@ sources are numbers of the header's list.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -109,7 +110,7 @@ def _plain(step: Step, numbers: dict[str, int]) -> dict[str, Any]:
         "draft": {
             "tokens": draft.tokens.tolist(),
             "parents": draft.parents.tolist(),
-            "probs": [round(prob, 5) for prob in draft.probs.tolist()],
+            "probs": [round(prob, 5) for prob in np.nan_to_num(draft.probs).tolist()],
             "sources": [numbers[source] for source in draft.sources],
             "places": step.places.tolist(),
             "lengths": step.lengths.tolist(),
@@ -124,17 +125,17 @@ def _parse(given: Iterable[str], name: str) -> Parts:
     try:
         pieces = {int(one): _bytes(text) for one, text in header["pieces"].items()}
         prompts = [[int(token) for token in prompt] for prompt in header["prompts"]]
-        sources = [str(source) for source in header["sources"]]
-        about = {str(key): str(value) for key, value in header["about"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{name} is damaged: its header has no sound {error}; {_ALLOWED}") from error
+        sources = [_sound(source) for source in header["sources"]]
+        about = {_sound(key): _sound(value) for key, value in header["about"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ValueError(f"the header of {name} is damaged ({error}); {_ALLOWED}") from error
     steps = list[Step]()
     for number, line in rows:
         try:
             steps.append(_step(json.loads(line), sources, len(prompts)))
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
             raise ValueError(f"line {number} of {name} is damaged ({error}); {_ALLOWED}") from error
-    note = None if header.get("note") is None else str(header["note"])
+    note = None if header.get("note") is None else _sound(header["note"])
     return Parts(prompts, steps, lambda ids: [pieces.get(one, b"") for one in ids], about, note)
 
 
@@ -142,7 +143,7 @@ def _header(line: str, name: str) -> dict[str, Any]:
     """Return the header."""
     try:
         header = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{name} is no trace; {_ALLOWED}")
@@ -152,6 +153,11 @@ def _header(line: str, name: str) -> dict[str, Any]:
             "release of hf-lookahead that wrote it, or record it anew"
         )
     return header
+
+
+def _sound(text: Any) -> str:
+    """Return text that can be written as UTF-8: JSON also knows halves of characters."""
+    return str(text).encode("utf-8", "replace").decode()
 
 
 def _bytes(text: Any) -> bytes:
@@ -175,6 +181,7 @@ def _step(plain: dict[str, Any], sources: list[str], rows: int) -> Step:
     _demand(len(places) == len(lengths) == len(draft), "places and lengths are as many as tokens")
     _demand(bool(((draft.parents >= -1) & (draft.parents <= before)).all()), "a parent stands before its children")
     _demand(0 <= row < rows and len(times) == 3, "a row has a prompt, and a step three times")
+    _demand(all(map(math.isfinite, [*times, *draft.probs.tolist()])), "times and probabilities are finite")
     known = draft.tokens.tolist()
     _demand(all(0 <= node < len(draft) for node in path), "the path leads through the draft")
     _demand([known[node] for node in path] == tokens[: len(path)], "the path's tokens were emitted")

@@ -26,7 +26,8 @@ __all__ = ["columns", "figures", "page"]
 
 def page(trace: Trace) -> str:
     """Return the page."""
-    template, style, script = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in _KINDS)
+    template, style, *scripts = (files(__package__).joinpath("web", name).read_text("utf-8") for name in _FILES)
+    script = "\n".join(scripts)
     data = json.dumps(columns(trace), ensure_ascii=False, separators=(",", ":"))
     parts = {
         "policy": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}",
@@ -38,7 +39,7 @@ def page(trace: Trace) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
 
 
-_KINDS = ("html", "css", "js")
+_FILES = ("page.html", "page.css", "columns.js", "text.js", "plots.js", "page.js")
 
 
 def _hash(content: str) -> str:
@@ -110,5 +111,5 @@ def _row(trace: Trace, row: int, numbers: dict[str, int], pieces: dict[int, int]
 
 def _thousandths(step: Step) -> list[int]:
     """Return the probabilities of a step's nodes in thousandths, which JSON writes short."""
-    found: list[int] = np.rint(1000 * np.nan_to_num(step.draft.probs)).astype(int).tolist()
+    found: list[int] = np.rint(1000 * np.clip(np.nan_to_num(step.draft.probs), 0, 1)).astype(int).tolist()
     return found

@@ -153,6 +153,21 @@ def test_sources_are_named() -> None:
     assert set(drafter.propose(5).sources) == {"output"}
 
 
+def test_origins_are_places_in_the_source_and_lengths_of_the_match() -> None:
+    drafter = Drafter(cost="linear:0", tree=False)
+    drafter.begin([9, 1, 2, 3, 4, 5, 8, 1, 2, 3])
+    draft = drafter.propose(3)
+    places, lengths = drafter.origins(draft)
+    assert (draft.tokens.tolist(), places.tolist(), lengths.tolist()) == ([4, 5, 8], [4, 5, 6], [3, 4, 5])
+    places, lengths = drafter.origins(Draft.chain([7, 7]))
+    assert places.tolist() == lengths.tolist() == [-1, -1]
+    drafter.accept([30, 30, 30, 30])
+    draft = drafter.propose(4)  # the copy meets the end of the text, and repeats itself
+    places, lengths = drafter.origins(draft)
+    assert draft.tokens.tolist() == [30] * 4 and set(draft.sources) == {"output"}
+    assert places.tolist() == [3] * 4 and lengths.tolist() == [3, 4, 5, 6]
+
+
 def test_without_anything_to_copy_the_draft_is_empty() -> None:
     drafter = Drafter()
     assert len(drafter.propose()) == 0

@@ -117,6 +117,32 @@ def test_copies_go_their_own_ways() -> None:
         corpus.source(5)
 
 
+def test_offsets_count_from_the_start_of_a_source() -> None:
+    corpus = Corpus()
+    corpus.begin("a")
+    corpus.extend([1, 2, 3])
+    corpus.begin("b")
+    start = len(corpus)
+    corpus.extend([4, 5])
+    corpus.relabel("c")
+    corpus.extend([6, 7])
+    assert [corpus.offset(start + place, "b") for place in range(4)] == [0, 1, 2, 3]  # the next passage goes on
+    assert (corpus.offset(start + 2, "c"), corpus.offset(2, "a")) == (0, 2)
+    assert corpus.offset(start + 2, "a") == corpus.offset(start, "other") == -1
+    corpus.begin("aside")
+    corpus.extend([8])
+    corpus.begin("c")
+    corpus.extend([7, 9])
+    assert corpus.offset(len(corpus) - 1, "c") == corpus.offset(len(corpus) - 1, "b") == -1
+
+
+def test_offsets_are_unknown_once_the_oldest_is_gone() -> None:
+    corpus = Corpus(SMALLEST_CAP)
+    corpus.begin("a")
+    corpus.extend(np.random.default_rng(0).integers(0, 1000, 9000))
+    assert corpus.first > 0 and corpus.offset(len(corpus) - 1, "a") == -1
+
+
 def test_wrong_use_is_refused() -> None:
     with pytest.raises(ValueError, match=f"max_bytes is 100; {SMALLEST_CAP} or more is allowed"):
         Corpus(100)

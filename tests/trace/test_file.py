@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead import Draft
+from lookahead.trace.page import columns
 from lookahead.trace.record import Trace
 from lookahead.trace.step import Step
 from tests.trace.traces import BYTES, trace_of
@@ -58,7 +59,7 @@ def test_a_character_of_several_tokens_comes_with_the_last_of_them() -> None:
 
 
 DAMAGES = ("empty", "text", "other json", "later", "no prompts", "cut", "no draft", "row", "path", "tokens", "parents")
-DAMAGES += ("source", "lengths")
+DAMAGES += ("source", "lengths", "times", "nested")
 
 
 def damaged(lines: list[str]) -> dict[str, tuple[list[str], str]]:
@@ -74,7 +75,7 @@ def damaged(lines: list[str]) -> dict[str, tuple[list[str], str]]:
         "text": (["hello"], "is no trace"),
         "other json": (['{"format": "other"}'], "is no trace"),
         "later": ([json.dumps({**header, "version": 2}), *lines[1:]], "has version 2 of the format"),
-        "no prompts": ([json.dumps({**header, "prompts": None})], "is damaged: its header"),
+        "no prompts": ([json.dumps({**header, "prompts": None})], "the header of .* is damaged"),
         "cut": ([*lines[:2], lines[2][:-9]], "line 3 of .* is damaged"),
         "no draft": (changed(draft=None), "line 3 of .* is damaged"),
         "row": (changed(row=7), "a row has a prompt"),
@@ -82,6 +83,8 @@ def damaged(lines: list[str]) -> dict[str, tuple[list[str], str]]:
         "tokens": (changed(tokens=[1], path=[0], draft={**draft, "tokens": [5] * len(draft["tokens"])}), "emitted"),
         "parents": (changed(draft={**draft, "parents": [5] * len(draft["parents"])}), "parent stands before"),
         "source": (changed(draft={**draft, "sources": [50] * len(draft["sources"])}), "line 3 of .* is damaged"),
+        "times": (changed(seconds=[0.1, float("inf"), 0.1]), "times and probabilities are finite"),
+        "nested": ([*lines[:2], "[" * 100_000], "line 3 of .* is damaged"),
         "lengths": (changed(draft={**draft, "lengths": [1]}), "as many as tokens"),
     }
 
@@ -106,3 +109,23 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     for name, said in [("none", "No such file"), (".", "Is a directory"), ("bytes", "is not text in UTF-8")]:
         with pytest.raises(ValueError, match=said):
             Trace.load(tmp_path / name)
+
+
+@given(st.integers(0, 2**32), st.data())
+def test_a_file_with_any_change_is_refused_or_shown(tmp_path_factory: Any, seed: int, data: st.DataObject) -> None:
+    path = tmp_path_factory.getbasetemp() / "changed.json"
+    trace_of(seed, 3).save(path)
+    text = path.read_text("utf-8")
+    at = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(at, min(len(text), at + 12)))
+    put = data.draw(
+        st.sampled_from(["", "0", "-1", "9" * 30, "null", "[]", "{}", '"', ",", "]", "1e999", "NaN", "\\ud800"])
+    )
+    path.write_text(text[:at] + put + text[end:], "utf-8")
+    try:
+        trace = Trace.load(path)
+    except ValueError as error:
+        assert "changed.json" in str(error)
+    else:
+        json.dumps(columns(trace), allow_nan=False)
+        trace.html().encode()
