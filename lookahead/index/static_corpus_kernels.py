@@ -57,7 +57,7 @@ def precedes(tokens: Ids, said: Ids, position: Number, length: Number) -> bool:
     """Whether a place that shares `length` tokens, and no more, comes before what was said."""
     if length >= said.size:
         return False
-    return length >= position or bool(tokens[position - 1 - length] < said[length])
+    return bool(length >= position or tokens[position - 1 - length] < said[length])
 
 
 @kernel
@@ -77,7 +77,7 @@ def search(tokens: Ids, order: Ids, starts: Ids, said: Ids) -> tuple[Number, Num
     while low < high:
         middle = (low + high) >> 1
         position = place_at(order, middle, tokens.size)
-        length = shared(tokens, said, position, min(at_low, at_high))
+        length = shared(tokens, said, position, at_low if at_low < at_high else at_high)
         if precedes(tokens, said, position, length):
             low, at_low = middle + 1, length
         else:
@@ -89,11 +89,13 @@ def search(tokens: Ids, order: Ids, starts: Ids, said: Ids) -> tuple[Number, Num
 def reach(tokens: Ids, order: Ids, said: Ids, rank: Number, step: Number, length: Number) -> Number:
     """Count the ranks from `rank` on, upwards (step 1) or downwards (-1), whose places share at least `length`."""
     room = order.size - rank if step > 0 else rank + 1
-    least, most = np.int64(0), np.int64(1)  # so many do; of so many, the last one is looked at next
+    least: Number = np.int64(0)  # so many do
+    most: Number = np.int64(1)  # of so many, the last one is looked at next
     end = said[:length]
     while most <= room and shared(tokens, end, place_at(order, rank + step * (most - 1), tokens.size), 0) == length:
         least, most = most, 2 * most
-    most = min(most, room + 1)
+    if most > room:
+        most = room + 1
     while most - least > 1:
         middle = (least + most) >> 1
         if shared(tokens, end, place_at(order, rank + step * (middle - 1), tokens.size), 0) == length:
