@@ -8,6 +8,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.index import code_tokens
 from benchmarks.timing import machine
-from lookahead.index.static_corpus import Document, StaticCorpus, StaticCursor, build
+from lookahead.index.static_corpus import Document, StaticCorpus, build
 
 Tokens = NDArray[np.int32]
 REAL = 2_000_000  # tokens of real code; more are made of these
@@ -48,16 +49,15 @@ def documents(tokens: Tokens) -> Iterator[Document]:
 def queries(corpus: StaticCorpus, rest: Tokens) -> dict[str, list[float]]:
     """Follow streams of new code and of code that is known, and time every question: microseconds."""
     draws = np.random.default_rng(1)
-    times: dict[str, list[float]] = {"advance": [], "match": [], "candidates": [], "follow": []}
     known = [corpus.tokens[begin : begin + 50] for begin in draws.integers(0, len(corpus) - 50, QUERIES // 50)]
+    times: dict[str, list[float]] = {"advance": [], "match": [], "candidates": []}
     for piece in (rest, *known):
         cursor = corpus.cursor()
         for token in piece[piece >= 0]:
-            said = np.full(1, token, np.int32)
-            times["advance"].append(timed(lambda said=said: cursor.advance(said)))  # type: ignore[misc]
-            times["match"].append(timed(lambda: cursor.match_length))
+            times["advance"].append(timed(partial(cursor.advance, np.full(1, token, np.int32))))
+            times["match"].append(timed(partial(getattr, cursor, "match_length")))
             times["candidates"].append(timed(cursor.candidates))
-    return {name: [1e6 * one for one in each] for name, each in times.items() if each}
+    return {name: [1e6 * one for one in each] for name, each in times.items()}
 
 
 def timed(call: Callable[[], object]) -> float:
@@ -89,7 +89,9 @@ def main() -> None:
         corpus, milliseconds = opened(path)
         beyond = (corpus.nbytes - 4 * tokens.size) / tokens.size
         print(f"build {seconds:.1f} s ({seconds / tokens.size * 1e9:.0f} ns/token), peak memory {most / 2**20:.2f} GiB")
-        print(f"({before / 2**20:.2f} GiB before); {beyond:.2f} bytes/token beyond the tokens; open {milliseconds:.2f} ms")
+        print(
+            f"({before / 2**20:.2f} GiB before); {beyond:.2f} bytes/token beyond the tokens; open {milliseconds:.2f} ms"
+        )
         print(f"verify {timed(corpus.verify):.2f} s")
         queries(corpus, rest[:500])
         for what, times in queries(corpus, rest).items():

@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from .check import check
+from .index import index
 from .run import run
 from .trace import trace
 from .usage import WRONG_USAGE, Commands
 
 __all__ = ["app"]
 
-COMMANDS = (check, run, trace)
+COMMANDS = (check, index, run, trace)
 
 app = typer.Typer(name="lookahead", cls=Commands, pretty_exceptions_enable=False)
 for command in COMMANDS:

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CorpusError", "Stored", "read", "write"]
+__all__ = ["CorpusError", "Stored", "is_corpus", "read", "write"]
 
 MAGIC = b"\x89lkh\r\n\x1a\n"  # as PNG's: shows whether it was sent as text
 VERSION = 1
@@ -88,6 +88,15 @@ class Stored:
 
 
 # ---- Reading ----
+
+
+def is_corpus(path: Path) -> bool:
+    """Whether a file begins as one of these does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
 
 
 def read(path: Path) -> Stored:
