@@ -92,7 +92,7 @@ def _tokenizer(name: str, trust_remote_code: bool) -> Any:
     except (OSError, ValueError, ImportError) as error:
         said = " ".join(str(error).split())
         raise ValueError(
-            f"tokenizer {name} cannot be loaded; allowed is a folder that save_pretrained has written, or a name on the "
+            f"{name} cannot be loaded; allowed is a folder where save_pretrained put a tokenizer, or a name on the "
             f"Hugging Face hub, which must be within reach. transformers says: {said}"
         ) from error
 

@@ -189,8 +189,7 @@ def _laid_out(facts: Mapping[str, Any], sections: Mapping[str, NDArray[Any]]) ->
     for section in described.values():
         section["offset"] = room
         room = _aligned(room + section["nbytes"])
-    last = max(described.values(), key=lambda section: section["offset"])
-    header["size"] = last["offset"] + last["nbytes"]
+    header["size"] = max(section["offset"] + section["nbytes"] for section in described.values())
     return header
 
 
