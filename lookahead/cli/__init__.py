@@ -15,7 +15,7 @@ def main() -> None:
         from .app import app
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
-        if package not in ("typer", "rich", "pathspec"):
+        if package not in ("typer", "rich"):
             raise
         print(f"lookahead needs the package {package}; run: pip install 'hf-lookahead[cli]'", file=sys.stderr)
         sys.exit(_UNAVAILABLE)
