@@ -14,8 +14,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from ..index.static_corpus import Document, StaticCorpus, build
 from ..index.storage import CorpusError, is_corpus
+from ..index.suffix_array import sorter
 from ..views.tokens import Tokens
-from .sources import Reader, find
+from .sources import Reader, Source, find
 from .usage import usage
 
 __all__ = ["index"]
@@ -43,44 +44,46 @@ def index(
     Exit codes: 0; 1 a corpus is damaged (--verify); 64 wrong usage; 130 interrupted.
     """
     with usage():
+        given = None if tokenizer is None else _tokenizer(tokenizer, trust_remote_code)
         if verify:
             if output is not None:
                 raise ValueError(f"--verify writes nothing, and -o {output} is given; leave one of them out")
-            given = None if tokenizer is None else _tokenizer(tokenizer, trust_remote_code)
             raise typer.Exit(_verify(paths, given, as_json))
-        if output is None or tokenizer is None:
+        if output is None or given is None:
             missing = "-o FILE, where the corpus goes" if output is None else "--tokenizer NAME_OR_FOLDER"
             raise ValueError(f"there is no {missing}; both are needed, or --verify")
+        sorter()  # says at once what is not installed
         output = output.expanduser()
         _refuse(output)
         started = time.perf_counter()
-        sources = find([path.expanduser() for path in paths])
-        tool = _tokenizer(tokenizer, trust_remote_code)
-        tokens = Tokens.of(tool)  # does not keep it alive
-        fingerprint = tokens.fingerprint
+        figures = _write(find([path.expanduser() for path in paths]), output, given, field, max_bytes, as_json)
+    _tell({"path": str(output), **figures, "seconds": round(time.perf_counter() - started, 3)}, as_json)
+
+
+def _write(
+    sources: list[Source], output: Path, tokenizer: Any, field: str, max_bytes: int, is_quiet: bool
+) -> dict[str, Any]:
+    """Write a corpus where something has changed, and return what was done."""
+    tokens = Tokens.of(tokenizer)
+    with _progress(is_quiet) as progress:
+        task = progress.add_task("reading", total=sum(source.size for source in sources))
         old = _old(output, tokens)
-        with _progress(as_json) as progress:
-            task = progress.add_task("reading", total=sum(source.size for source in sources))
-            reader = Reader(tokens, old, field, max_bytes, lambda size: progress.advance(task, size))
-            documents = list(reader.documents(sources))
-            is_same = old is not None and _same(old, documents)
-            del old  # it is replaced, which some systems refuse while it is open
-            if not is_same:
-                progress.update(task, description="sorting", total=None)
-                _build(documents, output, fingerprint)
-    figures = {
-        "path": str(output),
-        "fingerprint": fingerprint,
+        reader = Reader(tokens, old, field, max_bytes, lambda size: progress.advance(task, size))
+        documents = list(reader.documents(sources))
+        is_same = old is not None and _same(old, documents)
+        counts = {"reused": reader.reused, "tokenized": reader.tokenized, "skipped": dict(reader.skipped)}
+        del old, reader  # some systems replace no file that is open
+        if not is_same:
+            progress.update(task, description="sorting", total=None)
+            _build(documents, output, tokens.fingerprint)
+    return {
+        "fingerprint": tokens.fingerprint,
         "documents": len(documents),
         "tokens": sum(one.tokens.size for one in documents),
         "bytes": output.stat().st_size,
         "written": not is_same,
-        "reused": reader.reused,
-        "tokenized": reader.tokenized,
-        "skipped": dict(reader.skipped),
-        "seconds": round(time.perf_counter() - started, 3),
+        **counts,
     }
-    _tell(figures, as_json)
 
 
 def _tokenizer(name: str, trust_remote_code: bool) -> Any:
@@ -119,11 +122,8 @@ def _old(output: Path, tokens: Tokens) -> StaticCorpus | None:
 
 
 def _same(old: StaticCorpus, documents: list[Document]) -> bool:
-    """Whether a corpus was built from the same documents."""
-    if len(old.documents) != len(documents):
-        return False
-    facts = [[(one.path, one.size, one.mtime_ns, one.digest) for one in each] for each in (old.documents, documents)]
-    return facts[0] == facts[1]
+    """Whether a corpus has the same texts under the same names."""
+    return [(one.path, one.digest) for one in old.documents] == [(one.path, one.digest) for one in documents]
 
 
 def _build(documents: list[Document], output: Path, fingerprint: str) -> None:
@@ -157,9 +157,10 @@ def _verify(paths: list[Path], tokenizer: Any, as_json: bool) -> int:
 
 
 def _progress(is_hidden: bool) -> Progress:
-    """Return a bar on the standard error."""
+    """Return a bar on the standard error, where that is a terminal."""
+    console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=is_hidden)
+    return Progress(*columns, console=console, transient=True, disable=is_hidden or not console.is_terminal)
 
 
 def _tell(figures: dict[str, Any], as_json: bool) -> None:

@@ -39,7 +39,9 @@ class Source(NamedTuple):
 
 
 def find(paths: Sequence[Path]) -> list[Source]:
-    """Return the files that are given or lie below folders that are given; .jsonl files that are given hold lines.
+    """Return the files that are given or lie below folders that are given, each once.
+
+    A .jsonl file that is given itself has a text on each line; one in a folder is a text as others are.
 
     Raises
     ------
@@ -57,10 +59,11 @@ def find(paths: Sequence[Path]) -> list[Source]:
             raise ValueError(
                 f"{error.filename or path} cannot be read: {error.strerror or error}; give files and folders"
             ) from error
-    return found
+    return list({source.path: source for source in found}.values())
 
 
 def _source(path: Path, is_lines: bool) -> Source:
+    """Look at a file."""
     status = path.stat()
     return Source(path, status.st_size, status.st_mtime_ns, is_lines)
 
@@ -114,16 +117,16 @@ class Reader:
         """Yield documents without tokens, each with its text, or with none where the older corpus has it."""
         for source in sources:
             name = source.path.as_posix()
-            digest = self._by_file.get((name, source.size, source.mtime_ns))
-            if digest and not source.is_lines:
-                yield Document(name, _NONE, source.size, source.mtime_ns, digest), ""
-            elif source.is_lines:
-                for number, text in self._lines(source):
+            if source.is_lines:
+                for number, text in self._lines(source.path):
                     yield self._compared(Document(f"{name}:{number}", _NONE), text)
+                continue
+            digest = self._by_file.get((name, source.size, source.mtime_ns))
+            if digest and source.size <= self._max_bytes:
+                yield Document(name, _NONE, source.size, source.mtime_ns, digest), ""
             elif text := self._text(source):
                 settled = source.mtime_ns < time.time_ns() - _SETTLED
-                one = Document(name, _NONE, source.size, source.mtime_ns if settled else 0)
-                yield self._compared(one, text)
+                yield self._compared(Document(name, _NONE, mtime_ns=source.mtime_ns if settled else 0), text)
             self._advance(source.size)
 
     def _compared(self, one: Document, text: str) -> tuple[Document, str]:
@@ -152,23 +155,25 @@ class Reader:
         self.skipped[reason] += 1
         return ""
 
-    def _lines(self, source: Source) -> Iterator[tuple[int, str]]:
+    def _lines(self, path: Path) -> Iterator[tuple[int, str]]:
         """Yield the texts of a JSON Lines file and the numbers of their lines."""
         try:
-            with source.path.open(encoding="utf-8") as file:
+            with path.open("rb") as file:
                 for number, line in enumerate(file, 1):
-                    if line.strip() and (text := self._value(line, f"line {number} of {source.path}")):
+                    self._advance(len(line))
+                    if line.strip() and (text := self._value(line, f"line {number} of {path}")):
                         yield number, text
         except OSError as error:
-            raise ValueError(f"{source.path} cannot be read: {error.strerror or error}; give files") from error
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{source.path} is not text in UTF-8 (byte {error.start}); give a text file") from error
+            raise ValueError(f"{path} cannot be read: {error.strerror or error}; give files and folders") from error
 
-    def _value(self, line: str, place: str) -> str:
+    def _value(self, line: bytes, place: str) -> str:
+        """Return the text of a line."""
         try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f'{place} is not JSON ({error.msg}); a line is {{"{self._field}": "text"}}') from error
+            value = json.loads(line.decode())
+        except ValueError as error:
+            raise ValueError(
+                f'{place} is not JSON in UTF-8 ({error}); a line is {{"{self._field}": "text"}}'
+            ) from error
         text = value.get(self._field) if isinstance(value, dict) else None
         if not isinstance(text, str):
             raise ValueError(f'{place} has no text "{self._field}"; give the name of the text\'s field with --field')

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["places_in_order"]
+__all__ = ["places_in_order", "sorter"]
 
 _CHUNK = 1 << 24  # bytes taken at a time, to need little memory beside the large arrays
 
@@ -25,16 +25,22 @@ def places_in_order(tokens: NDArray[np.int32]) -> NDArray[np.int32]:
     ModuleNotFoundError
         Without the package pydivsufsort; its message says what to install.
     """
-    divsufsort = _library().divsufsort
+    divsufsort = sorter()
     width = next(size for size in (1, 2, 3, 4) if int(tokens.max(initial=0)) + 1 < 256**size)
     suffixes = divsufsort(_backwards(tokens, width))
     return _places(tokens, suffixes, width)
 
 
-def _library() -> Any:
-    """Return the module that sorts."""
+def sorter() -> Any:
+    """Return the function that sorts the suffixes of bytes.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without the package pydivsufsort; its message says what to install.
+    """
     try:
-        return importlib.import_module("pydivsufsort")
+        return importlib.import_module("pydivsufsort").divsufsort
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "building a corpus needs the package pydivsufsort; run: pip install 'hf-lookahead[index]'",
