@@ -74,7 +74,8 @@ def _write(
         counts = {"reused": reader.reused, "tokenized": reader.tokenized, "skipped": dict(reader.skipped)}
         del old, reader  # some systems replace no file that is open
         if not is_same:
-            progress.update(task, description="sorting", total=None)
+            progress.update(task, visible=False)
+            progress.add_task("sorting", total=None)
             _build(documents, output, tokens.fingerprint)
     return {
         "fingerprint": tokens.fingerprint,
