@@ -127,11 +127,16 @@ class StaticCorpus:
         ------
         CorpusError
             For a file that cannot be used: a ValueError that says what was found, what is needed and what to do.
+        TypeError
+            For a tokenizer without a fingerprint.
         """
+        given = getattr(tokenizer, "fingerprint", None)
+        if tokenizer is not None and not isinstance(given, str):
+            raise TypeError(f"{type(tokenizer).__name__} has no fingerprint; give views.tokens.Tokens.of(tokenizer)")
         corpus = cls(read(Path(path).expanduser()))
-        if tokenizer is not None and tokenizer.fingerprint != corpus.fingerprint:
+        if given not in (None, corpus.fingerprint):
             raise CorpusError(
-                f"{path} was made with another tokenizer ({corpus.fingerprint}; this one is {tokenizer.fingerprint}); "
+                f"{path} was made with another tokenizer ({corpus.fingerprint}; this one is {given}); "
                 "build a corpus with this one: lookahead index PATH -o OTHER.lkh --tokenizer NAME_OR_FOLDER"
             )
         return corpus

@@ -154,6 +154,8 @@ def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
     assert StaticCorpus.open(tmp_path / "c.lkh", Named("abc")).fingerprint == "abc"
     with pytest.raises(CorpusError, match=r"another tokenizer \(abc; this one is abd\); build a corpus with this one"):
         StaticCorpus.open(tmp_path / "c.lkh", Named("abd"))
+    with pytest.raises(TypeError, match=r"str has no fingerprint; give views.tokens.Tokens.of\(tokenizer\)"):
+        StaticCorpus.open(tmp_path / "c.lkh", "abc")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("section", ["tokens", "order", "starts"])
