@@ -6,6 +6,7 @@ children a list of (token, child), the newest first; the leaf of the suffix that
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,66 @@ def candidates(stream: Stream, limit: int, per_token: int, stepwise: int = 24) -
     rows: list[Row] = []
     for length in [longest, *range(min(stepwise, longest - 1), 0, -1)] if longest else []:
         rows += list_level(stream, length, longest, per_token, [stream[p] for p, _, _ in rows])
+    return rows[:limit]
+
+
+# ---- lookahead/index/static_corpus_kernels.py; `said` is the end of another stream, the last token first ----
+
+
+def ordered(stream: Stream) -> Stream:
+    """The places where a token stands behind a token, sorted by what stands before them, read backwards."""
+    places = [place for place in range(1, len(stream)) if stream[place] >= 0 and stream[place - 1] >= 0]
+    return sorted(places, key=lambda place: stream[:place][::-1])
+
+
+def place_at(order: Stream, rank: int, size: int) -> int:
+    return order[rank] if order[rank] in range(size) else 0
+
+
+def shared(stream: Stream, said: Stream, position: int) -> int:
+    pairs = zip(stream[:position][::-1], said, strict=False)
+    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
+def precedes(stream: Stream, said: Stream, position: int) -> bool:
+    return stream[:position][::-1][: len(said)] < said
+
+
+def search(stream: Stream, said: Stream) -> tuple[int, int]:
+    order = ordered(stream)
+    rank = sum(precedes(stream, said, place) for place in order)
+    return rank, max((shared(stream, said, place) for place in order), default=0)
+
+
+def reach(stream: Stream, order: Stream, said: Stream, rank: int, step: int, length: int) -> int:
+    ranks = range(rank, len(order)) if step > 0 else range(rank, -1, -1)
+    share = [shared(stream, said[:length], order[one]) == length for one in ranks]
+    return [*share, False].index(False)
+
+
+def tally(stream: Stream, places: Stream, seen: Stream) -> list[Stream]:
+    """Places by next token, the token that comes first in the order first."""
+    groups: dict[int, Stream] = {}
+    for place in places:
+        if is_listed(seen, stream[place]) < 0:
+            groups.setdefault(stream[place], []).append(place)
+    return list(groups.values())
+
+
+def is_listed(tokens: Stream, token: int) -> int:
+    return tokens.index(token) if token in tokens else -1
+
+
+def list_groups(groups: list[Stream], length: int, per_token: int) -> list[Row]:
+    by_count = sorted(groups, key=lambda places: -len(places))
+    return [(place, length, len(places)) for places in by_count for place in places[:per_token]]
+
+
+def suggest(stream: Stream, said: Stream, limit: int, per_token: int) -> list[Row]:
+    order, rows = ordered(stream), list[Row]()
+    for length in range(len(said), 0, -1):
+        places = [place for place in order if shared(stream, said, place) == length]
+        rows += list_groups(tally(stream, places, [stream[place] for place, _, _ in rows]), length, per_token)
     return rows[:limit]
 
 

@@ -13,10 +13,11 @@ def main() -> None:
     """Run the command line; called by the script ``lookahead``."""
     try:
         from .app import app
+
+        app(prog_name="lookahead")
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
-        if package not in ("typer", "rich"):
+        if package not in ("typer", "rich", "pydivsufsort"):
             raise
         print(f"lookahead needs the package {package}; run: pip install 'hf-lookahead[cli]'", file=sys.stderr)
         sys.exit(_UNAVAILABLE)
-    app(prog_name="lookahead")

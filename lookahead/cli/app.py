@@ -9,13 +9,14 @@ import typer
 
 from .check import check
 from .demo import demo
+from .index import index
 from .run import run
 from .trace import trace
 from .usage import WRONG_USAGE, Commands
 
 __all__ = ["app"]
 
-COMMANDS = (check, demo, run, trace)
+COMMANDS = (check, demo, index, run, trace)
 
 app = typer.Typer(name="lookahead", cls=Commands, pretty_exceptions_enable=False)
 for command in COMMANDS:
