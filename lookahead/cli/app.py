@@ -9,12 +9,13 @@ import typer
 
 from .check import check
 from .run import run
+from .serve import serve
 from .trace import trace
 from .usage import WRONG_USAGE, Commands
 
 __all__ = ["app"]
 
-COMMANDS = (check, run, trace)
+COMMANDS = (check, run, trace, serve)
 
 app = typer.Typer(name="lookahead", cls=Commands, pretty_exceptions_enable=False)
 for command in COMMANDS:
