@@ -72,7 +72,7 @@ class Repetition(LogitsProcessor):  # type: ignore[misc, no-untyped-call, unused
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return the changed scores."""
-        tokens, counts = input_ids[0, self._prompt :].unique(return_counts=True)
+        tokens, counts = torch.unique(input_ids[0, self._prompt :], return_counts=True)
         lowered = self._presence + self._frequency * counts.to(scores)
         return scores.index_add(-1, tokens.to(scores.device), -lowered[None].to(scores.device))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -11,25 +13,32 @@ from ..hf.answering import Answer
 __all__ = ["Metrics"]
 
 
+_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/models", "/health", "/metrics")
+_GAINS = (1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+
+
 class Metrics:
     """The figures of one server."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        common = {"registry": self._registry, "namespace": "lookahead"}
-        self._requests = Counter("requests", "Requests, by path and status.", ["path", "status"], **common)
-        self._waiting = Gauge("waiting", "Answers that wait for their turn.", **common)
-        self._answers = Counter("answers", "Answers, by what became of them.", ["end"], **common)
-        self._prompt = Counter("prompt_tokens", "Tokens of prompts.", **common)
-        self._cached = Counter("cached_tokens", "Tokens of prompts that a kept cache held.", **common)
-        self._tokens = Counter("tokens", "Tokens emitted.", **common)
-        self._forwards = Counter("forwards", "Forwards of the model.", **common)
-        self._drafted = Counter("drafted", "Draft tokens verified, by source.", ["source"], **common)
-        self._accepted = Counter("accepted", "Draft tokens accepted, by source.", ["source"], **common)
-        buckets = (1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
-        self._gain = Histogram("tokens_per_forward", "Tokens per forward of an answer.", buckets=buckets, **common)
-        seconds = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
-        self._seconds = Histogram("answer_seconds", "Seconds an answer was decoded.", buckets=seconds, **common)
+        counter, gauge, histogram = (self._maker(kind) for kind in (Counter, Gauge, Histogram))
+        self._requests = counter("requests", "Requests, by path and status.", ["path", "status"])
+        self._waiting = gauge("waiting", "Answers that wait for their turn.")
+        self._answers = counter("answers", "Answers, by what became of them.", ["end"])
+        self._prompt = counter("prompt_tokens", "Tokens of prompts.")
+        self._cached = counter("cached_tokens", "Tokens of prompts that a kept cache held.")
+        self._tokens = counter("tokens", "Tokens emitted.")
+        self._forwards = counter("forwards", "Forwards of the model.")
+        self._drafted = counter("drafted", "Draft tokens verified, by source.", ["source"])
+        self._accepted = counter("accepted", "Draft tokens accepted, by source.", ["source"])
+        self._gain = histogram("tokens_per_forward", "Tokens per forward of an answer.", buckets=_GAINS)
+        self._seconds = histogram("answer_seconds", "Seconds in which an answer was decoded.", buckets=_SECONDS)
+
+    def _maker(self, kind: Any) -> Callable[..., Any]:
+        """Return what makes figures of a kind."""
+        return partial(kind, registry=self._registry, namespace="lookahead")
 
     def watch_queue(self, length: Callable[[], int]) -> None:
         """Ask the queue for its length whenever the figures are read."""
@@ -37,7 +46,8 @@ class Metrics:
 
     def requested(self, path: str, status: int) -> None:
         """Count a request."""
-        self._requests.labels(path, str(status)).inc()
+        known = path if path in _PATHS else "other"  # a client must not be able to make up new figures
+        self._requests.labels(known, str(status)).inc()
 
     def cancelled(self) -> None:
         """Count an answer that was given up before its turn."""
