@@ -94,16 +94,20 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ErrorReply, "description": "What is wrong with the request."},
     "5XX": {"model": ErrorReply, "description": "Too much to do, or a fault of the server's own."},
 }
+_STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {}, "text/event-stream": {"schema": {"type": "string"}}}}
+}
+_FIGURES: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 _router = APIRouter(responses=_ERRORS)
 
 
-@_router.post("/v1/chat/completions")
+@_router.post("/v1/chat/completions", responses=_STREAMED)
 async def chat_completions(request: Request, body: ChatRequest) -> Response:
     """Answer a chat."""
     return await _answered(request, body, _service(request).orders.of_chat, "chat.completion")
 
 
-@_router.post("/v1/completions")
+@_router.post("/v1/completions", responses=_STREAMED)
 async def completions(request: Request, body: CompletionRequest) -> Response:
     """Go on with a text."""
     return await _answered(request, body, _service(request).orders.of_text, "text_completion")
@@ -130,7 +134,7 @@ async def health(request: Request) -> dict[str, str]:
     return {"status": "ok"}
 
 
-@_router.get("/metrics", response_class=Response)
+@_router.get("/metrics", response_class=Response, responses=_FIGURES)
 async def metrics(request: Request) -> Response:
     """Return figures for Prometheus."""
     return Response(_service(request).metrics.text(), media_type="text/plain; version=0.0.4")
