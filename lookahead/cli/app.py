@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .check import check
+from .install import install
 from .run import run
 from .serve import serve
 from .trace import trace
@@ -15,7 +16,7 @@ from .usage import WRONG_USAGE, Commands
 
 __all__ = ["app"]
 
-COMMANDS = (check, run, trace, serve)
+COMMANDS = (check, run, trace, serve, install)
 
 app = typer.Typer(name="lookahead", cls=Commands, pretty_exceptions_enable=False)
 for command in COMMANDS:

@@ -78,8 +78,7 @@ def create_app(service: Service, key: str | None = None) -> FastAPI:
         yield
         await run_in_threadpool(service.worker.end)
 
-    version = importlib.metadata.version("hf-lookahead")
-    app = FastAPI(title="lookahead", version=version, lifespan=lifespan)
+    app = FastAPI(title="lookahead", version=_release(), lifespan=lifespan)
     app.state.service = service
     app.include_router(_router)
     app.add_middleware(Guard, limits=service.limits, metrics=service.metrics, key=key)
@@ -90,13 +89,19 @@ def create_app(service: Service, key: str | None = None) -> FastAPI:
     return app
 
 
+def _release() -> str:
+    """Return the installed release of lookahead."""
+    try:
+        return importlib.metadata.version("hf-lookahead")
+    except importlib.metadata.PackageNotFoundError:
+        return "0"
+
+
 _ERRORS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ErrorReply, "description": "What is wrong with the request."},
     "5XX": {"model": ErrorReply, "description": "Too much to do, or a fault of the server's own."},
 }
-_STREAMED: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {}, "text/event-stream": {"schema": {"type": "string"}}}}
-}
+_STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}, "text/event-stream": {}}}}
 _FIGURES: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 _router = APIRouter(responses=_ERRORS)
 
