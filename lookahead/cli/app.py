@@ -10,13 +10,15 @@ import typer
 from .check import check
 from .demo import demo
 from .index import index
+from .install import install
 from .run import run
+from .serve import serve
 from .trace import trace
 from .usage import WRONG_USAGE, Commands
 
 __all__ = ["app"]
 
-COMMANDS = (check, demo, index, run, trace)
+COMMANDS = (check, demo, index, install, run, serve, trace)
 
 app = typer.Typer(name="lookahead", cls=Commands, pretty_exceptions_enable=False)
 for command in COMMANDS:

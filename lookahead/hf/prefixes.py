@@ -1,0 +1,102 @@
+"""Key-value caches of calls before: the next turn of a conversation runs only what is new through the model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from . import names
+
+__all__ = ["Prefixes"]
+
+_WORTH = 8  # tokens in common below which a fresh cache is as good
+
+
+@dataclass(eq=False)
+class _Kept:
+    """A cache and the tokens that it holds, int64 [length], of somebody."""
+
+    owner: str
+    ids: torch.Tensor
+    cache: Any
+
+
+class Prefixes:
+    """The caches of the last few calls of one model.
+
+    Where a cache can be cut anywhere, a call gets the part that its prompt begins with, and the kept one stays as it
+    was. Sliding windows have forgotten what stood before, so there only a cache that is continued as a whole serves.
+    Models with other caches (recurrent states, encoders) get none.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+    count : int
+        Caches kept, the least recently used given up first; 0 keeps none.
+    """
+
+    def __init__(self, model: Any, count: int = 4) -> None:
+        self._model, self._count = model, count
+        self._kept: list[_Kept] = []  # the last one was used last
+        layers = [] if model.config.is_encoder_decoder else self._fresh().layers
+        self._is_cut = bool(layers) and all(names.is_plain_layer(layer) for layer in layers)
+        self._is_continued = bool(layers) and all(
+            names.is_plain_layer(layer) or names.is_windowed_layer(layer) for layer in layers
+        )
+
+    def __len__(self) -> int:
+        """Return how many caches are kept."""
+        return len(self._kept)
+
+    def take(self, owner: str, prompt: Sequence[int]) -> tuple[Any, int]:
+        """Return a cache for a prompt and how many of its tokens it holds, at least one less than there are.
+
+        A cache is taken only from calls of the same owner. None where the model's kind of cache is not kept; a fresh
+        one where no kept one serves.
+        """
+        if not self._is_continued or not self._count:
+            return None, 0
+        ids = torch.tensor(prompt)
+        found = [(_common(one.ids, ids), one) for one in self._kept if one.owner == owner]
+        usable = [(length, one) for length, one in found if self._is_cut or length == len(one.ids)]
+        length, best = max(usable, key=lambda pair: pair[0], default=(0, None))
+        if best is None or length < _WORTH:
+            return self._fresh(), 0
+        self._kept.remove(best)
+        if length == len(best.ids):
+            return best.cache, length
+        self._kept.append(best)
+        return _head(best.cache, length), length
+
+    def keep(self, owner: str, ids: Sequence[int], cache: Any) -> None:
+        """Keep a cache that `take` returned, after a call that ended with `ids`; it holds the first of them."""
+        if cache is None or not cache.get_seq_length():
+            return
+        held = torch.tensor(ids[: cache.get_seq_length()])
+        self._kept = [one for one in self._kept if one.owner != owner or _common(one.ids, held) < len(one.ids)]
+        self._kept = [*self._kept, _Kept(owner, held, cache)][-self._count :]
+
+    def _fresh(self) -> Any:
+        """Return an empty cache of the model's kind."""
+        return DynamicCache(config=self._model.config)
+
+
+def _common(held: torch.Tensor, ids: torch.Tensor) -> int:
+    """Return how many tokens are the same from the start on, the last of `ids` left out: it has to be fed."""
+    length = min(len(held), len(ids) - 1)
+    differ = (held[:length] != ids[:length]).nonzero()
+    return int(differ[0]) if len(differ) else max(0, length)
+
+
+def _head(cache: Any, length: int) -> Any:
+    """Return a cache of the first tokens; it shares their memory until it grows, which copies."""
+    head = copy.copy(cache)
+    head.layers = [copy.copy(layer) for layer in cache.layers]
+    for layer in head.layers:
+        layer.keys, layer.values = layer.keys[..., :length, :], layer.values[..., :length, :]
+    return head

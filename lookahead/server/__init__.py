@@ -1,0 +1,1 @@
+"""An OpenAI-compatible server for one model, decoding with lookahead."""

@@ -1,0 +1,85 @@
+"""Whose turn it is: answers wait in one queue for each user, and the users take turns."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from .errors import ApiError, overloaded, shutting_down
+from .job import Job
+from .limits import Limits
+
+__all__ = ["Turns"]
+
+
+class Turns:
+    """A fair queue between threads.
+
+    Parameters
+    ----------
+    limits : Limits
+        How many may wait.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._queues: dict[str, deque[Job]] = {}  # of users that wait; the first one is next
+        self._changed = threading.Condition()
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        """Return how many answers wait."""
+        with self._changed:
+            return sum(map(len, self._queues.values()))
+
+    def put(self, jobs: Sequence[Job]) -> None:
+        """Let the answers of one user's request wait.
+
+        Raises
+        ------
+        ApiError
+            Where too many wait already, or the queue is closed.
+        """
+        with self._changed:
+            if self._is_closed:
+                raise shutting_down()
+            waiting, queue = sum(map(len, self._queues.values())), self._queues.get(jobs[0].user, deque())
+            if waiting + len(jobs) > self._limits.waiting:
+                raise overloaded(waiting)
+            if len(queue) + len(jobs) > self._limits.waiting_per_user:
+                message = f"{len(queue)} answers of yours are waiting already; try again when some of them are done"
+                raise ApiError(429, message, code="rate_limit_exceeded")
+            queue.extend(jobs)
+            self._queues[jobs[0].user] = queue
+            self._changed.notify()
+
+    def next(self) -> Job | None:
+        """Wait for an answer whose turn it is, and return it; None once the queue is closed and empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queues or self._is_closed)
+            if not self._queues:
+                return None
+            user, queue = next(iter(self._queues.items()))
+            job = queue.popleft()
+            del self._queues[user]
+            if queue:
+                self._queues[user] = queue  # behind all others
+            return job
+
+    def remove(self, job: Job) -> bool:
+        """Take an answer out of the queue; return whether it still waited."""
+        with self._changed:
+            queue = self._queues.get(job.user)
+            if queue is None or job not in queue:
+                return False
+            queue.remove(job)
+            if not queue:
+                del self._queues[job.user]
+            return True
+
+    def close(self) -> None:
+        """Let nobody in any more; who waits is still served."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()

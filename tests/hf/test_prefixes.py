@@ -1,0 +1,119 @@
+"""Caches kept for next turns: an answer from a continued or cut cache is the one of a fresh run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import GenerationConfig
+
+from lookahead import Lookahead
+from lookahead.hf.answering import Settings, answer
+from lookahead.hf.prefixes import Prefixes
+from tests.models import KINDS, prompt, tiny
+
+TOKENS = 24
+
+
+def vanilla(model: Any, ids: list[int]) -> list[int]:
+    given = torch.tensor([ids])
+    out = model.generate(given, attention_mask=torch.ones_like(given), max_new_tokens=TOKENS, do_sample=False)
+    return out[0, len(ids) :].tolist()
+
+
+def ask(
+    model: Any, ids: list[int], prefixes: Prefixes, owner: str = "", ends_at: int = TOKENS
+) -> tuple[list[int], int]:
+    """Return the tokens of an answer, ended after some of them, and how much of the prompt was cached."""
+    heard: list[int] = []
+
+    def on_token(token: int, chances: Any) -> bool:
+        heard.append(token)
+        return len(heard) >= ends_at
+
+    settings = Settings(TOKENS, {"do_sample": False})
+    found = answer(model, Lookahead(cost="linear:0.01"), ids, settings, on_token, prefixes, owner)
+    assert found.tokens == heard
+    return found.tokens, found.cached_tokens
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_turns_continue_and_branches_cut(kind: str) -> None:
+    model = tiny(kind)
+    prefixes = Prefixes(model)
+    first = prompt(60)[0].tolist()
+    tokens, cached = ask(model, first, prefixes)
+    assert (tokens, cached) == (vanilla(model, first), 0)
+    second = [*first, *tokens, *prompt(15, seed=3)[0].tolist()]
+    tokens, cached = ask(model, second, prefixes)
+    assert (tokens, cached) == (vanilla(model, second), len(first) + TOKENS - 1)
+    is_cut = kind not in ("mistral", "gemma3")  # their windows have forgotten
+    for branch in ([*first[:50], 5, 6, 7], second[:-9], second):  # from before, shorter, and once more
+        expected_cached = {True: min(len(branch) - 1, len(second)), False: 0}[is_cut]
+        tokens, cached = ask(model, branch, prefixes)
+        assert tokens == vanilla(model, branch)
+        assert cached == (50 if is_cut and branch[50:] == [5, 6, 7] else expected_cached)
+
+
+@pytest.mark.parametrize("ends_at", [1, 2, 9])
+@pytest.mark.parametrize("kind", ["llama", "mistral"])
+def test_an_answer_that_was_ended_leaves_a_cache_that_serves(kind: str, ends_at: int) -> None:
+    model = tiny(kind)
+    prefixes = Prefixes(model)
+    ids = prompt(40)[0].tolist()
+    tokens, _ = ask(model, ids, prefixes, ends_at=ends_at)
+    assert tokens == vanilla(model, ids)[:ends_at]
+    following = [*ids, *tokens, 9, 8, 7]
+    tokens, cached = ask(model, following, prefixes)
+    assert (tokens, cached) == (vanilla(model, following), len(ids) + ends_at - 1)
+
+
+def test_owners_do_not_share_and_the_oldest_goes() -> None:
+    model = tiny()
+    prefixes = Prefixes(model, count=2)
+    ids = prompt(40)[0].tolist()
+    ask(model, ids, prefixes, "a")
+    assert ask(model, ids, prefixes, "b")[1] == 0
+    assert ask(model, ids, prefixes, "a")[1] == len(ids) - 1
+    ask(model, ids, prefixes, "c")  # gives up the one of b, which was used before the one of a
+    assert len(prefixes) == 2
+    assert ask(model, ids, prefixes, "a")[1] == len(ids) - 1
+    assert ask(model, ids, prefixes, "b")[1] == 0
+
+
+def test_none_is_kept_where_none_is_wanted() -> None:
+    prefixes = Prefixes(tiny(), count=0)
+    ids = prompt(40)[0].tolist()
+    assert ask(tiny(), ids, prefixes) == (vanilla(tiny(), ids), 0)
+    assert ask(tiny(), ids, prefixes) == (vanilla(tiny(), ids), 0)
+    assert len(prefixes) == 0
+
+
+def test_a_cache_is_lost_with_a_call_that_fails() -> None:
+    model, prefixes = tiny(), Prefixes(tiny())
+    ids = prompt(40)[0].tolist()
+    tokens, _ = ask(model, ids, prefixes)
+
+    def on_token(token: int, chances: Any) -> bool:
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        following = [*ids, *tokens, 5]
+        answer(model, Lookahead(), following, Settings(TOKENS, {"do_sample": False}), on_token, prefixes)
+    assert ask(model, following, prefixes) == (vanilla(model, following), 0)
+
+
+def test_a_seed_is_that_of_generate_with_a_continued_cache_too() -> None:
+    model, prefixes = tiny(), Prefixes(tiny())
+    ids = prompt(40)[0].tolist()
+    sampled = {"do_sample": True, "temperature": 0.7, "top_k": 0}
+    for _ in range(2):
+        settings = Settings(TOKENS, sampled, seed=11)
+        found = answer(model, Lookahead(), ids, settings, lambda token, chances: False, prefixes)
+        torch.manual_seed(11)
+        given = torch.tensor([ids])
+        config = GenerationConfig(max_new_tokens=TOKENS, pad_token_id=0, **sampled)
+        expected = model.generate(given, attention_mask=torch.ones_like(given), generation_config=config)
+        assert found.tokens == expected[0, len(ids) :].tolist()
+    assert found.cached_tokens == len(ids) - 1
