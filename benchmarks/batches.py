@@ -17,7 +17,7 @@ import torch
 from transformers import LogitsProcessorList
 
 from benchmarks.forced import Force
-from benchmarks.renames import rename_tasks
+from benchmarks.refactorings import refactorings
 from benchmarks.tasks import render
 from benchmarks.timing import in_turns, machine, ratio
 from examples import smollm2
@@ -34,7 +34,7 @@ POLICIES: dict[str, dict[str, Any]] = {"lookahead": {}, "policy off": {"budget":
 
 def edits(tokenizer: Any, rows: int, tokens: int) -> list[tuple[list[int], list[int]]]:
     """Return the prompts and answers of the tasks with the shortest prompts."""
-    rendered = [render(edit, "whole file", tokenizer) for edit in rename_tasks(60, seed=0)]
+    rendered = [render(edit, "whole file", tokenizer) for edit in refactorings(60, 0, ["rename"])]
     long = sorted((row for row in rendered if len(row[1]) >= tokens), key=lambda row: len(row[0]))
     return long[:rows]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMATS", "Edit", "read_edits", "render"]
+__all__ = ["FORMATS", "Edit", "forms", "read_edits", "render"]
 
 FORMATS = ("whole file", "numbered", "indent", "json", "replace", "diff", "blocks")
 _FENCES = {".py": "python", ".js": "javascript", ".go": "go", ".rs": "rust", ".md": "markdown"}
@@ -49,6 +49,18 @@ def read_edits(path: Path) -> Iterator[Edit]:
         if missing:
             raise SystemExit(f"{path}:{number} lacks {', '.join(missing)}")
         yield Edit(given["path"], given["instruction"], given["before"], given["after"])
+
+
+def forms(edit: Edit, form: str, tokenizer: Any) -> list[list[int]]:
+    """Return the ids of the file before the edit as an answer of this format would write it."""
+    text = _ended(edit.before)
+    if form in ("json", "replace"):
+        texts = [json.dumps(text)]
+    elif form == "diff":
+        texts = ["".join(sign + line for line in text.splitlines(keepends=True)) for sign in " -+"]
+    else:
+        texts = [text]
+    return [tokenizer(one)["input_ids"] for one in texts]
 
 
 def render(edit: Edit, form: str, tokenizer: Any, others: Sequence[Edit] = ()) -> tuple[list[int], list[int]]:
