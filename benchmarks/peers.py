@@ -75,8 +75,8 @@ class PromptLookup:
 class Ngram:
     """The n-gram rule of vLLM (v1/spec_decode/ngram_proposer.py), written anew.
 
-    It takes the longest end of the text, of `least` to `most` tokens, that stands further ahead, the place where it does
-    so first, and what follows there, as much as the budget takes.
+    It takes the longest end of the text, of `least` to `most` tokens, that stands further ahead, where it does so
+    first, and what follows there, as much as the budget takes.
     """
 
     def __init__(self, least: int = 5, most: int = 5) -> None:

@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenizer: Any) -> Makers:
-    """Return what makes each drafter; a peer at its defaults and at the best setting for this budget."""
+    """Return what makes each drafter; a peer at its defaults and at the best setting for this budget and each cost."""
     makers: Makers = {}
     for name, settings in peers(budget).items():
         if given.only and not name.startswith(tuple(given.only)):
@@ -71,9 +71,10 @@ def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenize
         tallies: defaultdict[Key, Tally] = defaultdict(Tally)
         named = {f"{name} ({setting})": make for setting, make in settings.items()}
         run(edits[::4], named, budget, given, tokenizer, tallies)
-        curve = cost_of(given.costs[0], budget).curve(budget)
-        best = max(named, key=lambda one: total(tallies, budget, one).per_cost(curve))
-        makers |= {one: named[one] for one in dict.fromkeys([next(iter(named)), best])}
+        curves = [cost_of(cost, budget).curve(budget) for cost in given.costs]
+        totals = {one: total(tallies, budget, one) for one in named}
+        best = [max(named, key=lambda one: totals[one].per_cost(curve)) for curve in curves]
+        makers |= {one: named[one] for one in dict.fromkeys([next(iter(named)), *best])}
     own: Makers = {
         f"lookahead ({cost})": lambda cost=cost: Drafter(tokenizer, budget=budget, cost=cost) for cost in given.costs
     }
@@ -126,17 +127,9 @@ def show_budget(budget: int, names: list[str], tallies: dict[Key, Tally], given:
     """Print tokens per forward by format and by kind, and all figures of each drafter."""
     kinds = sorted({kind for size, _, _, kind in tallies if size == budget})
     print(f"\n## Tokens per forward, at most {budget} drafted")
-    rows = [
-        [form, *(f"{total(tallies, budget, name, form).tokens_per_forward:.2f}" for name in names)]
-        for form in FORMATS
-        if form in given.formats
-    ]
-    show(["format", *names], rows)
-    rows = [
-        [kind, *(f"{total(tallies, budget, name, '', kind).tokens_per_forward:.2f}" for name in names)]
-        for kind in kinds
-    ]
-    show(["kind" if any(kind for kind in kinds) else "language", *names], rows)
+    for title, rows in (("format", [(form, "") for form in given.formats]), ("kind", [("", kind) for kind in kinds])):
+        found = {row: [total(tallies, budget, name, *row).tokens_per_forward for name in names] for row in rows}
+        show([title, *names], [["".join(row), *(f"{rate:.2f}" for rate in rates)] for row, rates in found.items()])
     costs = [f"tokens per cost, {cost}" for cost in given.costs]
     rows = []
     for name in names:
@@ -146,27 +139,14 @@ def show_budget(budget: int, names: list[str], tallies: dict[Key, Tally], given:
         micros = "" if name == "copy limit" else f"{tally.drafting_micros:.0f}"
         reading = "" if name == "copy limit" else f"{1e6 * tally.reading / tally.read:.2f}"
         rows.append([name, *(f"{cell:.2f}" for cell in cells), micros, reading])
-    show(
-        [
-            "drafter",
-            "tokens per forward",
-            "drafted per forward",
-            "accepted",
-            *costs,
-            "drafting, us per forward",
-            "reading, us per token",
-        ],
-        rows,
-    )
+    times = ("drafting, us per forward", "reading, us per token")
+    show(["drafter", "tokens per forward", "drafted per forward", "accepted", *costs, *times], rows)
 
 
 def show(head: list[str], rows: Iterable[list[str]]) -> None:
     """Print a table in Markdown."""
-    print(
-        "\n".join(
-            ["", f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
-        )
-    )
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+    print("\n".join(["", *lines]), flush=True)
 
 
 def rows_of(tallies: dict[Key, Tally], costs: list[str]) -> list[dict[str, Any]]:
