@@ -1,5 +1,6 @@
 """Time and memory of the index on real code and on hostile streams: `python -m benchmarks.index`."""
 
+import argparse
 import importlib.metadata
 import importlib.util
 import os
@@ -205,6 +206,9 @@ def arctic(tokens: Tokens) -> None:
 
 def main() -> None:
     """Measure and print."""
+    argparse.ArgumentParser(
+        description="Time and memory of the index on real code and on hostile streams."
+    ).parse_args()
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numba", "numpy"))
     print(f"Python {platform.python_version()}, {versions}; {platform.processor() or platform.machine()}, ", end="")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")

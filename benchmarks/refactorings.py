@@ -161,8 +161,8 @@ def _delete_function(source: Source, chosen: random.Random) -> Result:
         while source.at(end) < source.at(end + 1) and not source.line(end).strip():
             end += 1
         rest = source.spliced([(source.at(start), source.at(end), "")])
-        long_enough = (function.end_lineno or 0) - function.lineno >= 4
-        if long_enough and not re.search(rf"\b{function.name}\b", rest) and compiles(rest):
+        fits = (function.end_lineno or 0) - function.lineno >= 4 and not function.name.startswith("__")
+        if fits and not re.search(rf"\b{function.name}\b", rest) and compiles(rest):
             return f"Delete {function.name}, which is not used.", rest.rstrip("\n") + "\n"
     return None
 

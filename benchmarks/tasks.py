@@ -48,7 +48,7 @@ def read_edits(path: Path) -> Iterator[Edit]:
         missing = [name for name in ("path", "instruction", "before", "after") if name not in given]
         if missing:
             raise SystemExit(f"{path}:{number} lacks {', '.join(missing)}")
-        yield Edit(given["path"], given["instruction"], given["before"], given["after"])
+        yield Edit(given["path"], given["instruction"], given["before"], given["after"], given.get("kind", ""))
 
 
 def forms(edit: Edit, form: str, tokenizer: Any) -> list[list[int]]:
