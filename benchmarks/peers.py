@@ -14,7 +14,7 @@ from transformers.generation.logits_process import LogitsProcessorList
 
 from lookahead.tree import Accepted, Draft
 
-__all__ = ["Arctic", "CopyLimit", "Ngram", "PromptLookup", "peers"]
+__all__ = ["Arctic", "ArcticMemory", "CopyLimit", "Ngram", "PromptLookup", "peers"]
 
 
 def peers(budget: int) -> dict[str, dict[str, Callable[[], Any]]]:
@@ -137,28 +137,31 @@ class CopyLimit:
 
 
 class Arctic:
-    """Arctic's suffix decoding (arctic-inference 0.3.0), its own cache; one request, nothing cached of others."""
+    """Arctic's suffix decoding (arctic-inference 0.3.0), its own cache; keeps nothing of other requests."""
 
     installed = importlib.util.find_spec("arctic_inference") is not None
 
-    def __init__(self, factor: float = 1.0, tree: bool = False, depth: int = 64) -> None:
-        from arctic_inference.suffix_decoding import SuffixDecodingCache
-
-        self._cache: Any = SuffixDecodingCache(max_tree_depth=depth, max_cached_requests=0)
+    def __init__(self, factor: float = 1.0, tree: bool = False, depth: int = 64, cache: Any = None) -> None:
+        self._cache = _arctic_cache(depth, 0) if cache is None else cache
         self._factor, self._tree, self._depth = factor, tree, depth
-        self._ids: list[int] = []
+        self._request, self._ids = 0, list[int]()
 
     def begin(self, prompt: list[int]) -> None:
-        """Start a request; the one before is dropped."""
-        for request in list(self._cache.active_requests):
-            self._cache.stop_request(request)
-        self._ids = list(prompt)
-        self._cache.start_request(0, np.asarray(prompt, np.int32))
+        """Start a request; the one before has ended."""
+        self.end()
+        known = (*self._cache.active_requests, *self._cache.cached_requests)
+        self._request, self._ids = max(known, default=-1) + 1, list(prompt)
+        self._cache.start_request(self._request, np.asarray(prompt, np.int32))
+
+    def end(self) -> None:
+        """End the request."""
+        if self._request in self._cache.active_requests:
+            self._cache.stop_request(self._request)
 
     def propose(self, budget: int) -> Draft:
         """Draft a chain or a tree."""
         draft = self._cache.speculate(
-            0,
+            self._request,
             np.asarray(self._ids[-self._depth :], np.int32),
             max_spec_tokens=budget,
             max_spec_factor=self._factor,
@@ -175,4 +178,22 @@ class Arctic:
     def accept(self, accepted: Accepted) -> None:
         """Take in what was said."""
         self._ids += accepted.tokens
-        self._cache.add_active_response(0, np.asarray(accepted.tokens, np.int32))
+        self._cache.add_active_response(self._request, np.asarray(accepted.tokens, np.int32))
+
+
+class ArcticMemory:
+    """Arctic's suffix decoding with its global tree, which keeps the outputs of all requests."""
+
+    def __init__(self, factor: float = 1.0, tree: bool = False, depth: int = 64) -> None:
+        self._settings, self._cache = (factor, tree, depth), _arctic_cache(depth, -1)
+
+    def drafter(self) -> Arctic:
+        """Return the drafter of the next request."""
+        return Arctic(*self._settings, cache=self._cache)
+
+
+def _arctic_cache(depth: int, requests: int) -> Any:
+    """Return a cache of Arctic's; a negative number of cached requests sets no limit."""
+    from arctic_inference.suffix_decoding import SuffixDecodingCache
+
+    return SuffixDecodingCache(max_tree_depth=depth, max_cached_requests=requests)

@@ -46,7 +46,7 @@ class Tally:
     """Counts of one drafter over many answers."""
 
     def __init__(self) -> None:
-        self.tokens = self.forwards = self.drafted = self.read = 0
+        self.answers = self.tokens = self.forwards = self.drafted = self.read = 0
         self.reading = self.drafting = 0.0
         self.sizes: Counter[int] = Counter()
         self.right: Counter[int] = Counter()
@@ -73,15 +73,16 @@ class Tally:
         return 1e6 * self.drafting / self.forwards
 
     def per_cost(self, cost: Curve) -> float:
-        """Tokens per cost of a forward without draft."""
-        return self.tokens / (1 + sum(count * float(cost[size]) for size, count in self.sizes.items()))
+        """Tokens per cost of a forward without draft, a prefill counted as one of these."""
+        return self.tokens / (self.answers + sum(count * float(cost[size]) for size, count in self.sizes.items()))
 
     def per_least_cost(self, cost: Curve) -> float:
         """Return the same had just what was right of each draft been sent: what no choice of lengths can pass."""
-        return self.tokens / (1 + sum(count * float(cost[size]) for size, count in self.right.items()))
+        return self.tokens / (self.answers + sum(count * float(cost[size]) for size, count in self.right.items()))
 
     def __iadd__(self, other: Tally) -> Tally:
         """Add another's counts."""
+        self.answers += other.answers
         self.tokens, self.forwards = self.tokens + other.tokens, self.forwards + other.forwards
         self.drafted, self.drafting = self.drafted + other.drafted, self.drafting + other.drafting
         self.read, self.reading = self.read + other.read, self.reading + other.reading
@@ -103,7 +104,7 @@ def replay(
     drafter.begin(prompt)
     tally.read, tally.reading = len(prompt), time.perf_counter() - started
     drafter.accept(Accepted(answer[:1]))
-    at, tally.tokens, tally.forwards = 1, len(answer), 1
+    at, tally.answers, tally.tokens, tally.forwards = 1, 1, len(answer), 1
     while at < len(answer):
         if observe is not None:
             observe(drafter, answer[at:])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks import replay as benchmark
 from benchmarks.peers import CopyLimit, Ngram
-from benchmarks.streams import replay
+from benchmarks.streams import Tally, replay
 from benchmarks.tasks import FORMATS, Edit, forms, render
 from examples import smollm2
 from lookahead import Drafter
@@ -85,6 +85,11 @@ def test_forwards_give_what_was_right_and_one_more() -> None:
     cost = 1 + 0.5 * np.arange(5)
     assert tally.per_cost(cost) == 9 / (1 + 2.5 + 2.5 + 1)
     assert tally.per_least_cost(cost) == 9 / (1 + 2 + 2.5 + 1)
+    twice = Tally()
+    twice += tally
+    twice += tally
+    assert (twice.tokens, twice.tokens_per_forward) == (18, tally.tokens_per_forward)
+    assert twice.per_cost(cost) == tally.per_cost(cost)
 
 
 @pytest.fixture(scope="module")
