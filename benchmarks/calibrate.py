@@ -15,7 +15,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
 
-from benchmarks.replay import Tally, replay, show_reliability
+from benchmarks.streams import Tally, replay, show_reliability
 from benchmarks.tasks import Edit, read_edits
 from examples import smollm2
 from lookahead.draft.drafter import Drafter

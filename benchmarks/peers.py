@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,34 @@ from transformers.generation.logits_process import LogitsProcessorList
 
 from lookahead.tree import Accepted, Draft
 
-__all__ = ["Arctic", "PromptLookup"]
+__all__ = ["Arctic", "ArcticMemory", "CopyLimit", "Ngram", "PromptLookup", "peers"]
+
+
+def peers(budget: int) -> dict[str, dict[str, Callable[[], Any]]]:
+    """Return for each peer its documented defaults first, then the other settings that are worth a try."""
+    lookups: dict[str, Callable[[], Any]] = {"10, n=2": PromptLookup}
+    lookups |= {f"{budget}, n={n}": partial(PromptLookup, budget, n) for n in (2, 3, 5, 10)}
+    ngrams: dict[str, Callable[[], Any]] = {
+        f"n={least}-{most}": partial(Ngram, least, most) for least, most in ((5, 5), (1, 5), (2, 5), (3, 5), (3, 10))
+    }
+    found = {"prompt lookup": lookups, "vLLM n-gram": ngrams}
+    if Arctic.installed:
+        # A match and what is drafted from it fit into the depth together, hence the deeper trees.
+        found["Arctic"] = {"factor 1": Arctic} | {
+            f"factor {factor}, depth {depth}{', tree' if tree else ''}": partial(Arctic, factor, tree, depth)
+            for factor in (1, 2, 4)
+            for depth in sorted({64, 2 * budget})
+            for tree in (False, True)
+        }
+    return found
+
+
+_NO_TOKEN = 0x10FFFF  # stands between texts, so that no copy crosses from one to the next
+
+
+def _letters(ids: Sequence[int]) -> str:
+    """Return ids as a string of one letter each, which is searched faster than any list."""
+    return "".join(map(chr, ids))
 
 
 class PromptLookup:
@@ -43,29 +72,96 @@ class PromptLookup:
         self._ids = torch.cat([self._ids, torch.tensor([accepted.tokens])], dim=1)
 
 
+class Ngram:
+    """The n-gram rule of vLLM (v1/spec_decode/ngram_proposer.py), written anew.
+
+    It takes the longest end of the text, of `least` to `most` tokens, that stands further ahead, where it does so
+    first, and what follows there, as much as the budget takes.
+    """
+
+    def __init__(self, least: int = 5, most: int = 5) -> None:
+        self._least, self._most, self._text = least, most, ""
+
+    def begin(self, prompt: list[int]) -> None:
+        """Start a sequence."""
+        self._text = _letters(prompt)
+
+    def propose(self, budget: int) -> Draft:
+        """Draft a chain."""
+        for length in range(min(self._most, len(self._text) - 1), self._least - 1, -1):
+            found = self._text.find(self._text[-length:], 0, -1)
+            if found >= 0:
+                start = found + length
+                return Draft.chain([ord(letter) for letter in self._text[start : start + budget]])
+        return Draft.empty()
+
+    def accept(self, accepted: Accepted) -> None:
+        """Take in what was said."""
+        self._text += _letters(accepted.tokens)
+
+
+class CopyLimit:
+    """A perfect chooser: it knows what comes, and copies the longest piece of it that stands anywhere.
+
+    Attributes
+    ----------
+    forms : list of list of int
+        Other texts that it may copy from: the file as the answer's format writes it.
+    """
+
+    def __init__(self) -> None:
+        self.forms: list[list[int]] = []
+        self._text, self._rest = "", ""
+
+    def begin(self, prompt: list[int]) -> None:
+        """Start a sequence."""
+        self._text = "".join(_letters(ids) + chr(_NO_TOKEN) for ids in self.forms) + _letters(prompt)
+
+    def foresee(self, rest: list[int]) -> None:
+        """Hear what comes."""
+        self._rest = _letters(rest)
+
+    def propose(self, budget: int) -> Draft:
+        """Draft the longest beginning of what comes that stands somewhere; it may overlap itself."""
+        known, short, long = len(self._text), 0, min(budget, len(self._rest)) + 1
+        while long - short > 1:
+            middle = (short + long) // 2
+            piece = self._rest[:middle]
+            stands = (self._text + piece).find(piece, 0, known + middle - 1) >= 0
+            short, long = (middle, long) if stands else (short, middle)
+        return Draft.chain([ord(letter) for letter in self._rest[:short]])
+
+    def accept(self, accepted: Accepted) -> None:
+        """Take in what was said."""
+        self._text += _letters(accepted.tokens)
+
+
 class Arctic:
-    """Arctic's suffix decoding (arctic-inference 0.3.0), its own cache; one request, nothing cached of others."""
+    """Arctic's suffix decoding (arctic-inference 0.3.0), its own cache; keeps nothing of other requests."""
 
     installed = importlib.util.find_spec("arctic_inference") is not None
 
-    def __init__(self, factor: float = 4.0, tree: bool = False, depth: int = 64) -> None:
-        from arctic_inference.suffix_decoding import SuffixDecodingCache
-
-        self._cache: Any = SuffixDecodingCache(max_tree_depth=depth, max_cached_requests=0)
+    def __init__(self, factor: float = 1.0, tree: bool = False, depth: int = 64, cache: Any = None) -> None:
+        self._cache = _arctic_cache(depth, 0) if cache is None else cache
         self._factor, self._tree, self._depth = factor, tree, depth
-        self._ids: list[int] = []
+        self._request, self._ids = 0, list[int]()
 
     def begin(self, prompt: list[int]) -> None:
-        """Start a request; the one before is dropped."""
-        for request in list(self._cache.active_requests):
-            self._cache.stop_request(request)
-        self._ids = list(prompt)
-        self._cache.start_request(0, np.asarray(prompt, np.int32))
+        """Start a request; the one before has ended."""
+        self.end()
+        known = (*self._cache.active_requests, *self._cache.cached_requests)
+        self._request, self._ids = max(known, default=-1) + 1, list(prompt)
+        self._cache.start_request(self._request, np.asarray(prompt, np.int32))
+
+    def end(self) -> None:
+        """End the request."""
+        if self._request in self._cache.active_requests:
+            self._cache.stop_request(self._request)
 
     def propose(self, budget: int) -> Draft:
         """Draft a chain or a tree."""
         draft = self._cache.speculate(
-            0,
+            self._request,
             np.asarray(self._ids[-self._depth :], np.int32),
             max_spec_tokens=budget,
             max_spec_factor=self._factor,
@@ -82,4 +178,22 @@ class Arctic:
     def accept(self, accepted: Accepted) -> None:
         """Take in what was said."""
         self._ids += accepted.tokens
-        self._cache.add_active_response(0, np.asarray(accepted.tokens, np.int32))
+        self._cache.add_active_response(self._request, np.asarray(accepted.tokens, np.int32))
+
+
+class ArcticMemory:
+    """Arctic's suffix decoding with its global tree, which keeps the outputs of all requests."""
+
+    def __init__(self, factor: float = 1.0, tree: bool = False, depth: int = 64) -> None:
+        self._settings, self._cache = (factor, tree, depth), _arctic_cache(depth, -1)
+
+    def drafter(self) -> Arctic:
+        """Return the drafter of the next request."""
+        return Arctic(*self._settings, cache=self._cache)
+
+
+def _arctic_cache(depth: int, requests: int) -> Any:
+    """Return a cache of Arctic's; a negative number of cached requests sets no limit."""
+    from arctic_inference.suffix_decoding import SuffixDecodingCache
+
+    return SuffixDecodingCache(max_tree_depth=depth, max_cached_requests=requests)

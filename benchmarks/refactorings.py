@@ -15,15 +15,16 @@ import re
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from benchmarks.coroutines import made_async
 from benchmarks.hints import hinted
 from benchmarks.splicing import Function, Source, Splice, compiles, first_line
 from benchmarks.tasks import Edit
 
-__all__ = ["KINDS", "refactor", "refactorings"]
+__all__ = ["KINDS", "refactor", "refactorings", "traces"]
 
 Result: TypeAlias = tuple[str, str] | None  # what is asked for and the new text; None where there is nothing to do
 
@@ -55,6 +56,33 @@ def refactorings(
             if edit is not None:
                 yield edit
                 left -= 1
+
+
+def traces(count: int, seed: int = 0, turns: int = 4, corpus: int = 300_000) -> Iterator[dict[str, Any]]:
+    """Yield so many traces, in the form of `benchmarks.mine_edits`: one module refactored in several turns.
+
+    The other files are the library's other modules, up to so many characters.
+    """
+    texts = dict(_modules((2_000, 16_000)))
+    chosen = random.Random(f"{seed}:traces")
+    paths = sorted(texts)
+    chosen.shuffle(paths)
+    for path in paths if count else []:
+        kinds, text, done = list(KINDS), texts[path], list[dict[str, str]]()
+        chosen.shuffle(kinds)
+        for kind in kinds:
+            edit = refactor(kind, path, text, chosen) if len(done) < turns else None
+            if edit is not None:
+                text = edit.after
+                done.append({"instruction": edit.instruction, "after": text})
+        if len(done) == turns:
+            others = [{"path": other, "text": texts[other]} for other in sorted(texts) if other != path]
+            sums = accumulate(len(other["text"]) for other in others)
+            files = [other for other, so_far in zip(others, sums, strict=True) if so_far <= corpus]
+            yield {"path": path, "before": texts[path], "turns": done, "files": files}
+            count -= 1
+            if not count:
+                return
 
 
 def refactor(kind: str, path: str, text: str, chosen: random.Random) -> Edit | None:
@@ -161,8 +189,8 @@ def _delete_function(source: Source, chosen: random.Random) -> Result:
         while source.at(end) < source.at(end + 1) and not source.line(end).strip():
             end += 1
         rest = source.spliced([(source.at(start), source.at(end), "")])
-        long_enough = (function.end_lineno or 0) - function.lineno >= 4
-        if long_enough and not re.search(rf"\b{function.name}\b", rest) and compiles(rest):
+        fits = (function.end_lineno or 0) - function.lineno >= 4 and not function.name.startswith("__")
+        if fits and not re.search(rf"\b{function.name}\b", rest) and compiles(rest):
             return f"Delete {function.name}, which is not used.", rest.rstrip("\n") + "\n"
     return None
 

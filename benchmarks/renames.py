@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from benchmarks.refactorings import refactorings
-from benchmarks.replay import Tally, replay
+from benchmarks.streams import Tally, replay
 from benchmarks.tasks import render
 from examples import smollm2
 from lookahead import Drafter

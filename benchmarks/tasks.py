@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMATS", "Edit", "read_edits", "render"]
+__all__ = ["FORMATS", "Edit", "answer", "encode", "forms", "read_edits", "render", "request"]
 
 FORMATS = ("whole file", "numbered", "indent", "json", "replace", "diff", "blocks")
 _FENCES = {".py": "python", ".js": "javascript", ".go": "go", ".rs": "rust", ".md": "markdown"}
@@ -48,16 +48,41 @@ def read_edits(path: Path) -> Iterator[Edit]:
         missing = [name for name in ("path", "instruction", "before", "after") if name not in given]
         if missing:
             raise SystemExit(f"{path}:{number} lacks {', '.join(missing)}")
-        yield Edit(given["path"], given["instruction"], given["before"], given["after"])
+        yield Edit(given["path"], given["instruction"], given["before"], given["after"], given.get("kind", ""))
+
+
+def forms(edit: Edit, form: str, tokenizer: Any) -> list[list[int]]:
+    """Return the ids of the file before the edit as an answer of this format would write it."""
+    text = _ended(edit.before)
+    if form in ("json", "replace"):
+        texts = [json.dumps(text)]
+    elif form == "diff":
+        texts = ["".join(sign + line for line in text.splitlines(keepends=True)) for sign in " -+"]
+    else:
+        texts = [text]
+    return [tokenizer(one)["input_ids"] for one in texts]
 
 
 def render(edit: Edit, form: str, tokenizer: Any, others: Sequence[Edit] = ()) -> tuple[list[int], list[int]]:
     """Return the ids of the prompt, in the model's chat template, and of the answer; other files come first."""
-    shown = "\n\n".join(f"{one.path}\n```{one.fence}\n{_shown(one.before, form)}```" for one in (*others, edit))
-    request = f"{edit.instruction}\n\n{_REQUESTS[form]}\n\n{shown}"
-    chat = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": request}]
-    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-    return tokenizer(text)["input_ids"], tokenizer(_answer(edit, form))["input_ids"]
+    return encode([request(edit, form, (*others, edit))], tokenizer), tokenizer(answer(edit, form))["input_ids"]
+
+
+def encode(said: Sequence[str], tokenizer: Any) -> list[int]:
+    """Return the ids of a chat, the user's words and the assistant's in turn, up to where the assistant answers."""
+    roles = ("user", "assistant")
+    chat = [{"role": "system", "content": _SYSTEM}]
+    chat += [{"role": roles[number % 2], "content": words} for number, words in enumerate(said)]
+    ids: list[int] = tokenizer(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))[
+        "input_ids"
+    ]
+    return ids
+
+
+def request(edit: Edit, form: str, shown: Sequence[Edit]) -> str:
+    """Return what the user asks for, with the files of some edits as they are before."""
+    files = "\n\n".join(f"{one.path}\n```{one.fence}\n{_shown(one.before, form)}```" for one in shown)
+    return "\n\n".join(filter(None, (edit.instruction, _REQUESTS[form], files)))
 
 
 def _shown(text: str, form: str) -> str:
@@ -70,7 +95,7 @@ def _shown(text: str, form: str) -> str:
     return _ended(text)
 
 
-def _answer(edit: Edit, form: str) -> str:
+def answer(edit: Edit, form: str) -> str:
     """Return what the model is to write."""
     if form in ("whole file", "numbered", "indent"):
         return f"```{edit.fence}\n{_ended(edit.after)}```"

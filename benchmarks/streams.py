@@ -1,0 +1,138 @@
+"""Drafters on recorded answers, without a model: the loop that all replays share, and what it counts."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookahead.tree import Accepted
+
+__all__ = ["Curve", "Reliability", "Tally", "replay", "show_reliability"]
+
+Curve: TypeAlias = NDArray[np.float64]
+
+
+class Reliability:
+    """What was expected of drafted tokens against what came of them, in ten classes of probability."""
+
+    def __init__(self) -> None:
+        self.counts, self.expected, self.hits = (np.zeros(10) for _ in range(3))
+
+    def add(self, row: int, prob: float, hit: bool) -> None:
+        """Count one drafted token."""
+        self.counts[row] += 1
+        self.expected[row] += prob
+        self.hits[row] += hit
+
+    def __iadd__(self, other: Reliability) -> Reliability:
+        """Add another's counts."""
+        self.counts += other.counts
+        self.expected += other.expected
+        self.hits += other.hits
+        return self
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean distance of prediction and observation, weighted by tokens."""
+        return float(np.abs(self.expected - self.hits).sum() / max(1.0, self.counts.sum()))
+
+
+class Tally:
+    """Counts of one drafter over many answers."""
+
+    def __init__(self) -> None:
+        self.answers = self.tokens = self.forwards = self.drafted = self.read = 0
+        self.reading = self.drafting = 0.0
+        self.sizes: Counter[int] = Counter()
+        self.right: Counter[int] = Counter()
+        self.reliability = Reliability()
+
+    @property
+    def tokens_per_forward(self) -> float:
+        """Emitted tokens per forward, the prefill counted as one."""
+        return self.tokens / self.forwards
+
+    @property
+    def accepted(self) -> int:
+        """Drafted tokens that were right."""
+        return sum(size * count for size, count in self.right.items())
+
+    @property
+    def acceptance_rate(self) -> float:
+        """Share of the drafted tokens that were right; 0 when none was drafted."""
+        return self.accepted / self.drafted if self.drafted else 0.0
+
+    @property
+    def drafting_micros(self) -> float:
+        """Microseconds of drafting per forward."""
+        return 1e6 * self.drafting / self.forwards
+
+    def per_cost(self, cost: Curve) -> float:
+        """Tokens per cost of a forward without draft, a prefill counted as one of these."""
+        return self.tokens / (self.answers + sum(count * float(cost[size]) for size, count in self.sizes.items()))
+
+    def per_least_cost(self, cost: Curve) -> float:
+        """Return the same had just what was right of each draft been sent: what no choice of lengths can pass."""
+        return self.tokens / (self.answers + sum(count * float(cost[size]) for size, count in self.right.items()))
+
+    def __iadd__(self, other: Tally) -> Tally:
+        """Add another's counts."""
+        self.answers += other.answers
+        self.tokens, self.forwards = self.tokens + other.tokens, self.forwards + other.forwards
+        self.drafted, self.drafting = self.drafted + other.drafted, self.drafting + other.drafting
+        self.read, self.reading = self.read + other.read, self.reading + other.reading
+        self.sizes += other.sizes
+        self.right += other.right
+        self.reliability += other.reliability
+        return self
+
+
+def replay(
+    drafter: Any,
+    prompt: list[int],
+    answer: list[int],
+    budget: int,
+    observe: Callable[[Any, list[int]], None] | None = None,
+) -> Tally:
+    """Run a drafter over one answer; `observe` is shown it before each draft, and what the answer really says next."""
+    tally, started = Tally(), time.perf_counter()
+    drafter.begin(prompt)
+    tally.read, tally.reading = len(prompt), time.perf_counter() - started
+    drafter.accept(Accepted(answer[:1]))
+    at, tally.answers, tally.tokens, tally.forwards = 1, 1, len(answer), 1
+    while at < len(answer):
+        if observe is not None:
+            observe(drafter, answer[at:])
+        started = time.perf_counter()
+        draft = drafter.propose(min(budget, len(answer) - at - 1))
+        tally.drafting += time.perf_counter() - started
+        path = draft.follow(answer[at:])
+        accepted = Accepted(answer[at : at + len(path) + 1], path)
+        started = time.perf_counter()
+        drafter.accept(accepted)
+        tally.drafting += time.perf_counter() - started
+        at += len(path) + 1
+        tally.forwards += 1
+        tally.drafted += len(draft)
+        tally.sizes[len(draft)] += 1
+        tally.right[len(path)] += 1
+        for prob, node in zip(draft.probs.tolist(), range(len(draft)), strict=True):
+            tally.reliability.add(min(int(prob * 10), 9), prob, node in path)
+    return tally
+
+
+def show_reliability(found: Reliability) -> None:
+    """Print predicted against observed acceptance."""
+    print("\n| path probability | drafted tokens | expected | accepted |\n|---|---|---|---|")
+    for row, count in enumerate(found.counts):
+        if count:
+            print(
+                f"| {row / 10:.1f} to {row / 10 + 0.1:.1f} | {count:.0f} | {found.expected[row] / count:.3f} | "
+                f"{found.hits[row] / count:.3f} |"
+            )
+    print(f"\nexpected calibration error {found.error:.3f}")

@@ -1,0 +1,137 @@
+"""What memory is worth over the turns of a conversation: ``python -m benchmarks.turns``.
+
+In a trace one file is changed turn after turn. The first prompt shows the file; later ones only say what to change, as
+where a tool keeps the file (``--repeat`` shows it in each, ``--chat`` has every earlier turn in each prompt). The
+answers are recorded, as in `benchmarks.replay`. Traces come from `benchmarks.mine_edits REPO --turns`, or without
+``--traces`` from refactorings of this Python's standard library, several on one module. A conversation never sees
+another's memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks.peers import Arctic, ArcticMemory
+from benchmarks.refactorings import traces
+from benchmarks.replay import show
+from benchmarks.streams import Curve, Tally, replay
+from benchmarks.tasks import FORMATS, Edit, answer, encode, request
+from benchmarks.timing import machine
+from examples import smollm2
+from lookahead import Drafter
+from lookahead.draft.cost import cost_of
+
+Trace: TypeAlias = dict[str, Any]
+Turn: TypeAlias = tuple[list[int], list[int]]  # the ids of a prompt and of its answer
+Memory: TypeAlias = Callable[[], Any]  # gives the drafter of the next turn, which may have an `end`
+
+
+def main() -> None:
+    """Replay and print."""
+    parser = argparse.ArgumentParser(description="Drafting over the turns of a conversation, with and without memory.")
+    parser.add_argument("--traces", type=Path, help="JSON lines, as benchmarks.mine_edits REPO --turns writes them")
+    parser.add_argument("--count", type=int, default=8, help="at most so many traces")
+    parser.add_argument("--formats", nargs="+", default=("whole file", "json"), choices=FORMATS, metavar="FORMAT")
+    parser.add_argument("--repeat", action="store_true", help="every prompt shows the file as it is")
+    parser.add_argument("--chat", action="store_true", help="every prompt holds the conversation so far")
+    parser.add_argument("--budget", type=int, default=32, help="most tokens drafted in one forward")
+    parser.add_argument("--cost", default="linear:0.03", help="what forwards cost; lookahead is told")
+    parser.add_argument("--only", nargs="+", help="names of the memories to run, by their beginning")
+    given = parser.parse_args()
+    chosen, source = traces_of(given)
+    tokenizer = smollm2.load_tokenizer()
+    print(f"{machine()}\n{len(chosen)} traces: {source}")
+    for form in given.formats:
+        show_form(form, run(chosen, form, given, tokenizer), cost_of(given.cost, given.budget).curve(given.budget))
+
+
+def traces_of(given: argparse.Namespace) -> tuple[list[Trace], str]:
+    """Return the traces that the options name, and where they come from in words."""
+    if given.traces is None:
+        source = f"refactorings of the standard library of Python {platform.python_version()}"
+        return list(traces(given.count)), source
+    found = [json.loads(line) for line in given.traces.read_text(encoding="utf-8").splitlines()[: given.count]]
+    for number, trace in enumerate(found, 1):
+        missing = [name for name in ("path", "before", "turns", "files") if name not in trace]
+        if missing:
+            raise SystemExit(f"{given.traces}:{number} lacks {', '.join(missing)}; write it by mine_edits --turns")
+    return found, given.traces.name
+
+
+def memories(given: argparse.Namespace, tokenizer: Any) -> dict[str, Memory]:
+    """Return each kind of memory, new for this conversation."""
+    options = {"budget": given.budget, "cost": given.cost}
+    kept = Drafter(tokenizer, **options)
+    found: dict[str, Memory] = {
+        "lookahead, nothing kept": lambda: Drafter(tokenizer, **options),
+        "lookahead, one drafter": lambda: kept,  # which learns how often guesses are right, but forgets the text
+    }
+    if Arctic.installed:
+        found["Arctic, nothing kept"] = lambda: Arctic(4.0)
+        found["Arctic, global tree"] = ArcticMemory(4.0).drafter
+    return {name: make for name, make in found.items() if not given.only or name.startswith(tuple(given.only))}
+
+
+def turns_of(trace: Trace, form: str, given: argparse.Namespace, tokenizer: Any) -> list[Turn]:
+    """Return prompt and answer of every turn."""
+    found, said, before = list[Turn](), list[str](), str(trace["before"])
+    for number, turn in enumerate(trace["turns"]):
+        edit = Edit(trace["path"], turn["instruction"], before, turn["after"])
+        words = request(edit, form, [edit] if number == 0 or given.repeat else [])
+        written = answer(edit, form)
+        found.append((encode([*said, words], tokenizer), tokenizer(written)["input_ids"]))
+        said += [words, written] if given.chat else []
+        before = edit.after
+    return found
+
+
+def run(chosen: list[Trace], form: str, given: argparse.Namespace, tokenizer: Any) -> dict[str, dict[int, Tally]]:
+    """Replay all traces in one format; return the counts of each memory and turn."""
+    tallies: dict[str, defaultdict[int, Tally]] = {}
+    for trace in track(chosen, form, console=Console(stderr=True), transient=True):
+        turns = turns_of(trace, form, given, tokenizer)
+        for name, memory in memories(given, tokenizer).items():
+            for number, (prompt, written) in enumerate(turns, 1):
+                drafter = memory()
+                tally = replay(drafter, prompt, written, given.budget)
+                tallies.setdefault(name, defaultdict(Tally))[number] += tally
+                if hasattr(drafter, "end"):
+                    drafter.end()
+    return dict(tallies)
+
+
+def show_form(form: str, tallies: dict[str, dict[int, Tally]], cost: Curve) -> None:
+    """Print tokens per forward by turn, and what drafting took."""
+    count = max(number for row in tallies.values() for number in row)
+    rows = []
+    for name, row in tallies.items():
+        later, whole = Tally(), Tally()
+        for number, tally in row.items():
+            whole += tally
+            later += tally if number > 1 else Tally()
+        cells = [f"{row[number].tokens_per_forward:.2f}" for number in range(1, count + 1)]
+        rates = [later.tokens_per_forward, later.acceptance_rate, later.per_cost(cost)]
+        cells += [f"{rate:.2f}" for rate in rates]
+        rows.append([name, *cells, f"{whole.drafting_micros:.0f}", f"{1e6 * whole.reading / whole.read:.1f}"])
+    head = [f"tokens per forward, {form}", *(f"turn {number}" for number in range(1, count + 1))]
+    sums = (
+        "later turns",
+        "accepted there",
+        "tokens per cost there",
+        "drafting, us per forward",
+        "reading, us per token",
+    )
+    show([*head, *sums], rows)
+
+
+if __name__ == "__main__":
+    main()
