@@ -20,8 +20,8 @@ from benchmarks.forced import Force
 from benchmarks.refactorings import refactorings
 from benchmarks.tasks import render
 from benchmarks.timing import in_turns, machine, ratio
-from examples import smollm2
 from lookahead import Lookahead
+from lookahead.hf import smollm2
 
 _QUESTIONS = (
     "How are rainbows made?", "Write a poem about rain.", "Who was Marie Curie?", "What is a black hole?",

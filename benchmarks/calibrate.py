@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.streams import Tally, replay, show_reliability
 from benchmarks.tasks import Edit, read_edits
-from examples import smollm2
 from lookahead.draft.drafter import Drafter
+from lookahead.hf import smollm2
 
 _SCORED = 65  # tokens of an answer that a candidate is compared with
 LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from benchmarks.timing import machine
-from examples import smollm2
 from lookahead.draft.cost import MeasuredCost
+from lookahead.hf import smollm2
 
 SIZES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from benchmarks.timing import machine
-from examples.smollm2 import load
 from lookahead import Lookahead
+from lookahead.hf.smollm2 import load
 
 _SOURCES = Path(__file__).parents[1] / "lookahead"
 

@@ -17,8 +17,8 @@ from benchmarks.peers import CopyLimit, Ngram
 from benchmarks.replay import show
 from benchmarks.streams import Tally, replay
 from benchmarks.tasks import FORMATS, forms, read_edits, render
-from examples import smollm2
 from lookahead import Drafter
+from lookahead.hf import smollm2
 
 __all__ = ["differences", "kept", "measure"]
 

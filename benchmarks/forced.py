@@ -18,8 +18,8 @@ from transformers import LogitsProcessor, LogitsProcessorList
 
 from benchmarks.tasks import FORMATS, read_edits, render
 from benchmarks.timing import in_turns, machine, ratio
-from examples import smollm2
 from lookahead import Lookahead
+from lookahead.hf import smollm2
 
 
 class Force(LogitsProcessor):

@@ -21,8 +21,9 @@ import torch
 
 from benchmarks.replay import show
 from benchmarks.timing import bootstrapped, in_turns, machine
-from examples import rewriting
 from lookahead import Lookahead, Stats
+from lookahead.cli import rewriting
+from lookahead.hf import smollm2
 
 _ROOT = Path(__file__).parents[1]
 _TOOL_CALL = '<tool_call>\n{"name": "write_file", "arguments": {"path": "settings.env", "content": "'
@@ -52,7 +53,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all times to this file")
     given = parser.parse_args()
     print(f"{machine()}\n{given.rounds} rounds in turns, after one that is not measured")
-    model, tokenizer = rewriting.load("smollm2")
+    model, tokenizer = smollm2.load()
     rows = []
     for temperature in given.temperatures:
         for task in given.tasks:
@@ -68,7 +69,7 @@ def main() -> None:
 def prompt(task: str, tokenizer: Any) -> Any:
     """Return the ids and the mask of a task's prompt."""
     if task in _OPENINGS:
-        inputs = rewriting.prompt(tokenizer, rewriting.FILE, rewriting.INSTRUCTION)
+        inputs = rewriting.encode(tokenizer, rewriting.FILE.read_text("utf-8"), rewriting.INSTRUCTION)
         opening = _OPENINGS[task]
         if not opening:
             return inputs

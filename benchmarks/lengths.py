@@ -15,9 +15,9 @@ from benchmarks.costs import time_forwards
 from benchmarks.streams import Curve, Tally, replay, show_reliability
 from benchmarks.task_options import add_task_options, edits_of
 from benchmarks.tasks import Edit, render
-from examples import smollm2
 from lookahead import Drafter
 from lookahead.draft.cost import MeasuredCost, cost_of
+from lookahead.hf import smollm2
 
 LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64)
 

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from benchmarks.timing import in_turns, machine, ratio
-from examples import rewriting
 from lookahead import Lookahead
+from lookahead.cli import rewriting
+from lookahead.hf import smollm2
 
 LENGTHS = (8, 16, 32, 64)
 _CHATS = {
@@ -72,7 +73,7 @@ def novel(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
 
 def edit(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
     """Time the demo's edit with every fixed length and print a table."""
-    inputs = rewriting.prompt(tokenizer, rewriting.FILE, rewriting.INSTRUCTION)
+    inputs = rewriting.encode(tokenizer, rewriting.FILE.read_text("utf-8"), rewriting.INSTRUCTION)
     fixed = {f"fixed {size}": {"budget": size, "cost": "linear:0", "tree": False} for size in LENGTHS}
     made = dict[str, Lookahead]()
 
@@ -95,7 +96,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=128)
     given = parser.parse_args()
     print(machine() + "\n")
-    model, tokenizer = rewriting.load("smollm2")
+    model, tokenizer = smollm2.load()
     novel(model, tokenizer, given)
     edit(model, tokenizer, given)
 

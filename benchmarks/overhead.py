@@ -16,8 +16,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from benchmarks.timing import in_turns, machine, ratio
-from examples import smollm2
 from lookahead import Lookahead
+from lookahead.hf import smollm2
 
 NEW_TOKENS = 32
 

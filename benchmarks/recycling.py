@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from benchmarks.timing import machine
-from examples import smollm2
 from lookahead import Lookahead
+from lookahead.hf import smollm2
 
 _CHATS = (
     "How do vaccines protect people?",

@@ -11,8 +11,8 @@ import argparse
 from benchmarks.refactorings import refactorings
 from benchmarks.streams import Tally, replay
 from benchmarks.tasks import render
-from examples import smollm2
 from lookahead import Drafter
+from lookahead.hf import smollm2
 from lookahead.views.renames import Renames
 
 

@@ -27,9 +27,9 @@ from benchmarks.streams import Tally, replay
 from benchmarks.task_options import add_task_options, edits_of
 from benchmarks.tasks import Edit, forms, render
 from benchmarks.timing import machine
-from examples import smollm2
 from lookahead import Drafter
 from lookahead.draft.cost import cost_of
+from lookahead.hf import smollm2
 
 Makers: TypeAlias = dict[str, Callable[[], Any]]
 Key: TypeAlias = tuple[int, str, str, str]  # budget, drafter, format, kind or language

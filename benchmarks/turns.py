@@ -26,9 +26,9 @@ from benchmarks.replay import show
 from benchmarks.streams import Curve, Tally, replay
 from benchmarks.tasks import FORMATS, Edit, answer, encode, request
 from benchmarks.timing import machine
-from examples import smollm2
 from lookahead import Drafter
 from lookahead.draft.cost import cost_of
+from lookahead.hf import smollm2
 
 Trace: TypeAlias = dict[str, Any]
 Turn: TypeAlias = tuple[list[int], list[int]]  # the ids of a prompt and of its answer

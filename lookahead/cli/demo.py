@@ -18,7 +18,7 @@ from . import prompts as texts
 from .colours import by_source, counts, legend
 from .rewriting import FILE, INSTRUCTION, encode
 from .screen import Screen
-from .usage import UNAVAILABLE, usage
+from .usage import usage
 
 __all__ = ["demo"]
 
@@ -39,30 +39,18 @@ def demo(
     """
     console = Console(highlight=False)
     with usage():
+        from ..hf.loading import load  # torch is loaded only where a model is
+
         if instruction is None and file != FILE:
             raise ValueError(f"--file {file} needs --instruction: say what to change")
         wanted, text = instruction or INSTRUCTION, texts.text_of(file)
         console.print(Panel(Text(wanted.strip()), title=f"rewriting {file.name}", title_align="left"))
-        target, tokenizer = _load(model)
+        target, tokenizer = load(model)
         if not getattr(tokenizer, "chat_template", None):
             raise ValueError(f"the tokenizer of {model} has no chat template; give a model that answers chats")
         inputs = encode(tokenizer, text, wanted).to(target.device)
         same = _compare(console, target, tokenizer, inputs, max_new_tokens)
     raise typer.Exit(0 if same else 1)
-
-
-def _load(name: str) -> tuple[Any, Any]:
-    """Return the model and its tokenizer."""
-    from ..hf import loading, smollm2  # torch is loaded only where a model is
-
-    if name != _SMALL:
-        return loading.load(name)
-    loading.hide_progress()
-    try:
-        return smollm2.load()
-    except ModuleNotFoundError as error:
-        typer.echo(f"lookahead demo: {error}", err=True)
-        raise typer.Exit(UNAVAILABLE) from error
 
 
 def _compare(console: Console, model: Any, tokenizer: Any, inputs: Any, wanted: int | None) -> bool:

@@ -21,9 +21,12 @@ UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever the release
 
 @contextlib.contextmanager
 def usage() -> Iterator[None]:
-    """Tell a ValueError, which says what to do, as wrong usage."""
+    """Tell a ValueError, which says what to do, as wrong usage, and what to install where a package is missing."""
     try:
         yield
+    except ModuleNotFoundError as error:
+        typer.echo(f"lookahead: {error}", err=True)
+        raise typer.Exit(UNAVAILABLE) from error
     except ValueError as error:
         raise UsageError(str(error)) from error
 

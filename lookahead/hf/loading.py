@@ -9,7 +9,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-__all__ = ["DTYPES", "answer_length", "hide_progress", "load", "room_behind"]
+from . import smollm2
+
+__all__ = ["DTYPES", "SMALL", "answer_length", "load", "room_behind"]
+
+SMALL = "smollm2"  # the model that comes as a package
 
 _LONG = 4096  # tokens of an answer of which nothing is said
 
@@ -22,7 +26,7 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
     Parameters
     ----------
     name : str
-        A name on the Hugging Face hub, or a folder that ``save_pretrained`` has written.
+        A name on the Hugging Face hub, a folder that ``save_pretrained`` has written, or `SMALL`.
     dtype : str
         One of `DTYPES`; ``"auto"`` takes the type in which the weights are stored.
     device : str, optional
@@ -34,14 +38,20 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
     ------
     ValueError
         Where there is no such model, dtype or device.
+    ModuleNotFoundError
+        Where the package of `SMALL` is not installed.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype {dtype!r} is not known; allowed are {', '.join(DTYPES)}")
-    hide_progress()
+    hide: Any = logging.disable_progress_bar
+    hide()
     place = _device(device)
+    if name == SMALL:
+        small, tokenizer = smollm2.load()
+        return small.to(place, None if dtype == "auto" else getattr(torch, dtype)), tokenizer
     source = _source(name)
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
         model: Any = AutoModelForCausalLM.from_pretrained(
             source, dtype=dtype if dtype == "auto" else getattr(torch, dtype), trust_remote_code=trust_remote_code
         )
@@ -52,12 +62,6 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
             f"Face hub, which must be within reach. transformers says: {said}"
         ) from error
     return model.eval().to(place), tokenizer
-
-
-def hide_progress() -> None:
-    """Load models without progress bars from now on."""
-    hide: Any = logging.disable_progress_bar
-    hide()
 
 
 def answer_length(model: Any, prompt: int, wanted: int | None) -> int:
@@ -102,7 +106,9 @@ def _source(name: str) -> str:
             raise ValueError(f"the folder {name} holds no config.json; give one that save_pretrained has written")
         return str(folder)
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or not name:
-        raise ValueError(f"there is no folder {name!r}; give a model's folder, or its name on the Hugging Face hub")
+        raise ValueError(
+            f"there is no folder {name!r}; give a model's folder, its name on the Hugging Face hub, or {SMALL}"
+        )
     return name
 
 

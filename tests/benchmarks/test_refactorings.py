@@ -14,7 +14,7 @@ import pytest
 from benchmarks.refactorings import KINDS, refactor, refactorings
 from benchmarks.splicing import Source, compiles
 from benchmarks.tasks import FORMATS, Edit, render
-from examples import smollm2
+from lookahead.hf import smollm2
 
 MODULE = '''\
 """Shapes."""

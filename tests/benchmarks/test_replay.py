@@ -16,8 +16,8 @@ from benchmarks import replay as benchmark
 from benchmarks.peers import CopyLimit, Ngram
 from benchmarks.streams import Tally, replay
 from benchmarks.tasks import FORMATS, Edit, forms, render
-from examples import smollm2
 from lookahead import Drafter
+from lookahead.hf import smollm2
 from lookahead.tree import Accepted, Draft
 
 TEXTS = st.lists(st.integers(0, 3), min_size=1, max_size=60)

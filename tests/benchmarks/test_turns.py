@@ -13,7 +13,7 @@ import pytest
 from benchmarks import refactorings, turns
 from benchmarks.peers import Arctic
 from benchmarks.splicing import compiles
-from examples import smollm2
+from lookahead.hf import smollm2
 
 BEFORE = "".join(f"value_{number} = compute({number * 7 % 31})\n" for number in range(30))
 TRACE: dict[str, Any] = {
