@@ -182,6 +182,11 @@ class SuffixTree:
         return view
 
     @property
+    def tables(self) -> tuple[NDArray[np.int32], NDArray[np.void], NDArray[np.void]]:
+        """Text, nodes and edges, for a cursor; go stale with the next write."""
+        return self._text, self._nodes, self._edges
+
+    @property
     def nbytes(self) -> int:
         """Bytes allocated."""
         return self._state.nbytes + self._text.nbytes + self._nodes.nbytes + self._edges.nbytes
