@@ -50,7 +50,7 @@ class Remembered:
         return self._tree.tokens
 
     def __len__(self) -> int:
-        """Number of passages."""
+        """Count the passages."""
         return len(self._starts)
 
     def cursor(self) -> Cursor:
@@ -124,4 +124,5 @@ class Remembered:
 def _runs(marked: NDArray[np.bool_]) -> list[list[int]]:
     """Return where runs of marked places begin and end."""
     steps = np.diff(np.concatenate(([False], marked, [False])).astype(np.int8))
-    return np.stack((np.flatnonzero(steps > 0), np.flatnonzero(steps < 0)), 1).tolist()
+    found: list[list[int]] = np.stack((np.flatnonzero(steps > 0), np.flatnonzero(steps < 0)), 1).tolist()
+    return found

@@ -14,7 +14,6 @@ from . import static_corpus_kernels as kernels
 from .storage import CorpusError, Stored, read, write
 from .suffix_array import places_in_order
 from .suffix_tree import CANDIDATE, token_array
-from .text_kernels import continuation
 
 __all__ = ["Document", "Documents", "StaticCorpus", "StaticCursor", "Tokenizer", "build"]
 
@@ -227,8 +226,9 @@ class StaticCursor:
             raise ValueError(f"position is {position}; 0 to {tokens.size} is allowed: take one of candidates()")
         if length < 0:
             raise ValueError(f"length is {length}; 0 or more is allowed")
-        out = np.empty(min(length, tokens.size - position), np.int32)
-        return out[: continuation(tokens, tokens.size, int(position), out)]
+        found: NDArray[np.int32] = tokens[position : position + length]
+        borders = np.flatnonzero(found < 0)
+        return (found[: borders[0]] if borders.size else found).copy()
 
 
 # ---- Building ----
