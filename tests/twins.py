@@ -272,6 +272,13 @@ def tree_of(nodes: np.ndarray, used: int, edges: np.ndarray) -> Tree:
     return tree
 
 
+def follow(stream: Stream, said: Stream) -> list[int]:
+    """After each token of another stream, the length of its longest end that the stream holds."""
+    ends = [[said[begin : at + 1] for begin in range(at + 1)] for at in range(len(said))]
+    held = {tuple(stream[begin:end]) for begin in range(len(stream)) for end in range(begin + 1, len(stream) + 1)}
+    return [max((len(end) for end in found if tuple(end) in held), default=0) for found in ends]
+
+
 # ---- lookahead/draft/growth_kernels.py ----
 
 
@@ -292,6 +299,10 @@ def walk_on(texts: Texts, position: int, depth: int) -> tuple[int, int]:
     return position + depth, dict(enumerate(excerpts, len(stream))).get(position + depth, -1)
 
 
+def token_at(texts: Texts, position: int, depth: int) -> int:
+    return walk_on(texts, position, depth)[1]
+
+
 def divide(
     texts: Texts,
     places: list[Pair],
@@ -308,7 +319,7 @@ def divide(
     """
     by_token: dict[int, list[int]] = {}
     for one in group:
-        by_token.setdefault(walk_on(texts, places[one][0], depth)[1], []).append(one)
+        by_token.setdefault(token_at(texts, places[one][0], depth), []).append(one)
     groups = [group for token, group in by_token.items() if 0 <= token < vocabulary][:width]
     lengths = [min(64, places[one][1] + depth) for one, *_ in groups]
     first, later, *_ = tables
@@ -362,7 +373,7 @@ def score(texts: Texts, places: list[Pair], tables: Any, said: list[int]) -> Non
     first, later, *_ = tables
     by_token: dict[int, Pair] = {}
     for place in places:
-        token = walk_on(texts, place[0], 0)[1]
+        token = token_at(texts, place[0], 0)
         if token >= 0:
             by_token.setdefault(token, place)
     longest, left = 0, 1.0
@@ -376,7 +387,7 @@ def score(texts: Texts, places: list[Pair], tables: Any, said: list[int]) -> Non
         if token not in by_token:
             observe(tables, 1, 3, int(64 * share), recycled(share, left), token == said[0])
     for depth in range(1, len(said)):
-        foreseen = [[walk_on(texts, place[0], at)[1] for at in range(depth + 1)] for place in places]
+        foreseen = [[token_at(texts, place[0], at) for at in range(depth + 1)] for place in places]
         right = [one for one, tokens in enumerate(foreseen) if tokens[:depth] == said[:depth] and tokens[depth] >= 0]
         if right:
             length = min(places[right[0]][1] + depth, 64)

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import suffix_tree_kernels as kernels
-from .cursor_kernels import follow
 from .suffix_tree import CANDIDATE, SuffixTree
 
 __all__ = ["Cursor"]
@@ -33,7 +32,7 @@ class Cursor:
             How long that match is.
         """
         places, lengths = np.empty(tokens.size, np.int64), np.empty(tokens.size, np.int32)
-        follow(self._state, *self._tree.tables, tokens, places, lengths)
+        kernels.follow(self._state, *self._tree.tables, tokens, places, lengths)
         return places, lengths
 
     @property

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from lookahead.index.cursor import Cursor
 from lookahead.index.suffix_tree import SuffixTree
+from tests import twins
 
-TOKENS = st.lists(st.integers(0, 3), max_size=30)
+TOKENS = st.lists(st.integers(0, 3), max_size=20)
 
 
 def closed(tree: SuffixTree, texts: list[list[int]]) -> list[int]:
@@ -19,15 +20,6 @@ def closed(tree: SuffixTree, texts: list[list[int]]) -> list[int]:
             tree.extend(text)
             tree.border()
     return [int(token) for token in tree.tokens]
-
-
-def longest(stream: list[int], said: list[int]) -> int:
-    """Length of the longest end of `said` within one text."""
-    for length in range(len(said), 0, -1):
-        end = said[-length:]
-        if any(stream[at : at + length] == end for at in range(len(stream))):
-            return length
-    return 0
 
 
 @given(st.lists(st.tuples(st.lists(TOKENS, max_size=3), TOKENS), max_size=4))
@@ -42,8 +34,8 @@ def test_a_cursor_finds_the_longest_match_in_a_tree_that_grows(steps: list[tuple
         for at, (place, length) in enumerate(zip(places.tolist(), lengths.tolist(), strict=True)):
             now = said[: before + at + 1]
             assert stream[place - length : place] == now[len(now) - length :]
-            assert length <= longest(stream, now)
-        assert cursor.match_length == (lengths[-1] if more else cursor.match_length)
+            assert length <= twins.follow(stream, now)[-1]
+        assert not more or cursor.match_length == lengths[-1]
 
 
 @given(st.lists(TOKENS, max_size=4), TOKENS)
@@ -52,7 +44,7 @@ def test_a_cursor_finds_the_longest_match_and_all_that_followed_it(texts: list[l
     stream = closed(tree, texts)
     cursor = Cursor(tree)
     _, lengths = cursor.advance(np.array(said, np.int32))
-    assert lengths.tolist() == [longest(stream, said[: at + 1]) for at in range(len(said))]
+    assert lengths.tolist() == twins.follow(stream, said)
     rows = cursor.candidates(64, 8).tolist()
     for place, length, _ in rows:
         assert stream[place] >= 0 and length > 0
