@@ -61,6 +61,16 @@ class Calibration:
         """Return the number of a source."""
         return self._kinds.setdefault(source, min(len(self._kinds) + 1, _KINDS - 1))
 
+    @property
+    def kinds(self) -> dict[str, int]:
+        """Number of each source."""
+        return dict(self._kinds)
+
+    def restore(self, kinds: dict[str, int], evidence: NDArray[np.void]) -> None:
+        """Take over what another has learnt: its kinds, and its evidence in one row."""
+        self._kinds = dict(kinds)
+        self.evidence[:] = evidence.reshape(self.evidence.shape)
+
     def tables(self, successors: Successors) -> kernels.Tables:
         """Return what the kernels look chances up in."""
         return FIRST, LATER, self.evidence, successors.rows

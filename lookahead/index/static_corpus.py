@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import static_corpus_kernels as kernels
-from .storage import CorpusError, Stored, read, write
+from .storage import StorageError, Stored, read, write
 from .suffix_array import places_in_order
 from .suffix_tree import CANDIDATE, token_array
 
@@ -124,7 +124,7 @@ class StaticCorpus:
 
         Raises
         ------
-        CorpusError
+        StorageError
             For a file that cannot be used: a ValueError that says what was found, what is needed and what to do.
         TypeError
             For a tokenizer without a fingerprint.
@@ -134,7 +134,7 @@ class StaticCorpus:
             raise TypeError(f"{type(tokenizer).__name__} has no fingerprint; give views.tokens.Tokens.of(tokenizer)")
         corpus = cls(read(Path(path).expanduser()))
         if given not in (None, corpus.fingerprint):
-            raise CorpusError(
+            raise StorageError(
                 f"{path} was made with another tokenizer ({corpus.fingerprint}; this one is {given}); "
                 "build a corpus with this one: lookahead index PATH -o OTHER.lkh --tokenizer NAME_OR_FOLDER"
             )
@@ -145,7 +145,7 @@ class StaticCorpus:
 
         Raises
         ------
-        CorpusError
+        StorageError
             Where they differ.
         """
         self._stored.verify()

@@ -377,7 +377,7 @@ def candidates(state: Numbers, text: Ids, nodes: Table, edges: Table, rows: Tabl
 
 @kernel
 def follow(state: Numbers, text: Ids, nodes: Table, edges: Table, tokens: Ids, places: Numbers, lengths: Ids) -> None:
-    """Let another stream go on by `tokens` (>= 0); note for each where its longest suffix in the text ends, and its length.
+    """Let another stream go on by `tokens` (>= 0); for each, note where its longest suffix in the text ends.
 
     Its `state` ends up as that of a tree whose text ends there, for `candidates`; the text has to end with a border.
     """
