@@ -250,4 +250,6 @@ def test_without_the_package_that_sorts_the_line_to_install_it_is_told(folder: P
     run_ = [sys.executable, "-c", script, *arguments]
     result = subprocess.run(run_, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (69, "")
-    assert result.stderr == "lookahead needs the package pydivsufsort; run: pip install 'hf-lookahead[cli]'\n"
+    assert result.stderr == (
+        "lookahead: building a corpus needs the package pydivsufsort; run: pip install 'hf-lookahead[index]'\n"
+    )
