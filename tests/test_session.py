@@ -52,15 +52,13 @@ def text(seed: int, size: int) -> list[int]:
 # ---- The same output ----
 
 
-@pytest.mark.parametrize("settings", [{}, {"do_sample": True}, {"num_return_sequences": 3}], ids=str)
-def test_every_turn_outputs_what_generate_outputs(settings: dict[str, Any]) -> None:
-    session, ids = Session(**FIXED), prompt()
+@pytest.mark.parametrize(("rows", "samples"), [(1, False), (1, True), (3, False)])
+def test_every_turn_outputs_what_generate_outputs(rows: int, samples: bool) -> None:
+    session, ids = Session(**FIXED), torch.cat([prompt(seed=row) for row in range(rows)])
     for turn in range(4):
-        expected = generated(ids, **settings)
-        found = generated(ids, session.lookahead(), **settings)
-        if "do_sample" in settings or turn < 9:
-            assert torch.equal(found, expected)
-        ids = torch.cat((expected[:1], prompt(12, seed=turn)), 1)
+        expected = generated(ids, do_sample=samples)
+        assert torch.equal(generated(ids, session.lookahead(), do_sample=samples), expected)
+        ids = torch.cat((expected, prompt(12, seed=turn).repeat(rows, 1)), 1)
 
 
 @given(st.lists(st.lists(st.integers(3, VOCABULARY - 1), min_size=1, max_size=30), min_size=1, max_size=4))
@@ -158,7 +156,7 @@ def test_a_turn_costs_what_is_new_in_it(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("kind", [None, "byte_level"])
 @given(data=st.data())
-def test_a_turn_finds_what_a_fresh_drafter_finds(kind: str | None, data: st.DataObject) -> None:
+def test_a_turn_finds_what_its_prompt_holds(kind: str | None, data: st.DataObject) -> None:
     tokenizer = None if kind is None else vocabulary(kind)
     session, said = Session(tokenizer, **FIXED), list[int]()
     pieces = [Drafter(vocabulary("byte_level")).ids(part) for part in SAMPLE.split("\n\n")]
@@ -166,13 +164,13 @@ def test_a_turn_finds_what_a_fresh_drafter_finds(kind: str | None, data: st.Data
         kept = data.draw(st.sampled_from([1.0, 1.0, 0.8, 0.5]))
         more = data.draw(st.lists(st.sampled_from(pieces), min_size=1, max_size=4))
         said = said[: int(len(said) * kept)] + [one for piece in more for one in piece]
-        resumed, fresh = session.drafter(), Drafter(tokenizer, **FIXED)
+        resumed, fresh = session.drafter(), Drafter(**FIXED)
         resumed.begin(said)
         fresh.begin(said)
         assert resumed.context == fresh.context
         known, found = resumed.candidates().places, fresh.candidates().places
         longest = [int(max(rows["match_length"], default=0)) for rows in (known, found)]
-        assert longest[0] >= min(longest[1], 64)
+        assert longest[0] >= min(longest[1], 24)  # where a text ends, no suffix between 24 and the longest is looked at
 
 
 @pytest.mark.parametrize("kind", ["byte_level", "sentence_piece"])
