@@ -58,8 +58,8 @@ class Foreign:
     def offers(self, least: int, length: int) -> list[Offer]:
         """Return places to copy from, the best guess first, each with up to `length` tokens.
 
-        In a corpus a copy that has gone on for long goes on, and nothing else is looked at. Otherwise the first place is
-        where the last copy may go on, if anything there matches; `least` is the match length that makes another one
+        In a corpus a copy that has gone on for long goes on, and nothing else is looked at. Otherwise the first place
+        is where the last copy may go on, if anything there matches; `least` is the match length that makes another one
         worth a look.
         """
         tokens = self._text.tokens
