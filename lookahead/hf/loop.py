@@ -44,9 +44,10 @@ class Lookahead:
         What the outputs are expected to resemble, whether or not it stands in the prompt: text, which needs the
         tokenizer, or token ids. A call may bring its own.
     fallback : optional
-        Who drafts where there is nothing to copy, one prompt at a time: an assistant model; a pair (model, tokenizer)
-        of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function that makes one for
-        a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
+        Who drafts where there is nothing to copy, one prompt at a time: an assistant model, also one that reads the
+        target's states (DFlash, Gemma 4); ``"mtp"`` for the target's own heads of multi-token prediction; a pair
+        (model, tokenizer) of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function
+        that makes one for a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
     exact : bool
         For half precision and greedy search without processors, one prompt at a time: before a token that wins by less
         than the noise of the arithmetic, what was fed together is fed once more token by token, as plain decoding does,
