@@ -153,7 +153,7 @@ class Lookahead:
     ) -> Any:
         """Decode a call that `refuse` let pass, as calling the object does."""
         call, cache = (logits_processor, stopping_criteria, generation_config), model_kwargs.get(names.cache_name())
-        stats = Stats(note=why_plain(model, cache, generation_config))
+        stats = Stats(note=why_plain(model, cache, generation_config, len(input_ids)))
         drafters = self._drafters(model, len(input_ids))
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
         recorder = recorder_of(model, self.tokenizer, stats.note) if self._records else None
