@@ -193,9 +193,9 @@ class Generation:
         logits, accepted = self._target.forward(self._sequence, draft), Accepted([])
         try:
             accepted = self._verifier.walk(draft, logits)
-            rows = [0, *(node + 1 for node in accepted.cached)]
+            rows = [0, *(node + 1 for node in accepted.cached)] if accepted.tokens else []
             self._recording.step(self._target.outputs, self._target.before, rows, names.windows(self._target.cache))
-            if self._fallback is not None and accepted.tokens:
+            if self._fallback is not None:
                 self._fallback.step(self._target.outputs, self._target.before, rows)
         finally:
             if self._verifier.doubt is not None and not accepted.tokens:

@@ -49,9 +49,10 @@ class Lookahead:
         (model, tokenizer) of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function
         that makes one for a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
     exact : bool
-        For half precision and greedy search without processors, one prompt at a time: before a token that wins by less
-        than the noise of the arithmetic, what was fed together is fed once more token by token, as plain decoding does,
-        and the token is chosen from that. The README says how often outputs differ then, and what it costs.
+        For half precision and greedy search, one prompt at a time, with processors that keep no state: before a token
+        that wins by less than the noise of the arithmetic, what was fed together is fed once more token by token, as
+        plain decoding does, and the token is chosen from that. The README says how often outputs differ then, and what
+        it costs.
     trace : bool
         Record every step: what was drafted from where, what was accepted, and how long it took.
     **options

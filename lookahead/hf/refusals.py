@@ -123,12 +123,20 @@ def refuse_in_batches(generation_config: Any, processors: Any, criteria: Any, st
 
 def refuse_exact(rows: int, processors: Any, generation_config: Any, cache: Any) -> None:
     """Raise Unsupported for calls whose near-ties cannot be told and decided as plain decoding does."""
-    if rows > 1 or generation_config.do_sample or len(processors):
-        given = f"{rows} rows" if rows > 1 else "sampling" if generation_config.do_sample else "logits processors"
+    given = f"{rows} rows" if rows > 1 else "sampling" if generation_config.do_sample else None
+    if given is not None:
         raise Unsupported(
             f"exact=True does not go with {given}",
-            "allowed is greedy search without processors, one prompt at a time: leave out exact, or custom_generate",
+            "allowed is greedy search, one prompt at a time: leave out exact, or custom_generate",
         )
+    for one in processors:
+        if not names.is_row_wise(one) and not names.sees_a_batch(one):
+            raise Unsupported(
+                f"exact=True does not go with {type(one).__name__}, which may keep a state and would see near-ties "
+                "twice",
+                "if its scores follow from ids and logits alone, set row_wise = True on it; else leave out exact, or "
+                "custom_generate",
+            )
     if not is_cut_anywhere(cache):
         raise Unsupported(
             "exact=True needs a cache that can be cut anywhere, which sliding windows, quantized caches and recurrent "
