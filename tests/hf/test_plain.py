@@ -58,6 +58,7 @@ def test_a_model(kind: str, why: str, settings: dict[str, Any]) -> None:
     assert ahead.stats.forwards == 20 and ahead.stats.tokens == 60 and not ahead.stats.drafted
 
 
+@NEEDS_STATES
 @pytest.mark.parametrize("settings", [{}, SAMPLING], ids=["greedy", "sampling"])
 def test_a_static_cache(settings: dict[str, Any]) -> None:
     model, ahead = copy.deepcopy(tiny(dtype=torch.float32)), Lookahead(**OPTIONS)
