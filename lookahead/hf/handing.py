@@ -29,6 +29,7 @@ class Handing:
             )
         self._hidden: list[list[torch.Tensor | None]] = []
         self._shared: Any = None
+        self._least: int = getattr(generator, "num_mtp_layers", 0)
         self._waiting = self._given = 0
 
     def wanted(self, model_kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -59,9 +60,11 @@ class Handing:
     def is_complete(self, length: int) -> bool:
         """Tell whether the generator can be told all that it needs of a text of `length` tokens.
 
-        It cannot where a cache was continued or the prompt came in chunks, unless it reads the keys and values.
+        It cannot where a cache was continued or the prompt came in chunks, unless it reads the keys and values; and
+        heads take back as many tokens as they are.
         """
-        return self._shared is not None or self._given + self._waiting == length - 1
+        seen = self._given + self._waiting
+        return self._shared is not None or seen == length - 1 and seen >= self._least
 
     def give(self, model_kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return what `get_candidates` takes besides the ids, and begin to collect anew."""

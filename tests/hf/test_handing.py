@@ -161,6 +161,17 @@ def test_greedy_output_is_vanillas(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_prompts_shorter_than_a_draft(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fallback, "_ENOUGH", float("inf"))
+    model = target(kind)
+    for length in (1, 2, 3):
+        ahead = Lookahead(fallback=drafter(kind), **OPTIONS)
+        vanilla = model.generate(IDS[:, :length], max_new_tokens=20)
+        assert torch.equal(vanilla, model.generate(IDS[:, :length], max_new_tokens=20, custom_generate=ahead))
+        assert ahead.stats.drafted_by_source["fallback"] > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_hidden_states_for_the_caller_too(kind: str) -> None:
     model, wanted = target(kind), {"return_dict_in_generate": True, "output_hidden_states": True}
     vanilla = model.generate(IDS, max_new_tokens=30, **wanted)
