@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from ..index.corpus import Corpus
+from ..views.dialects import of_prompt
 from ..views.forms import FORMS, form
 from ..views.forms.form import Form, Passage, surface
 from ..views.hunks import HEADER, Hunks, Line
@@ -97,7 +98,7 @@ class Reader:
         pieces = self._tokens.pieces(prompt)
         text = b"".join(pieces).decode("utf-8", "replace")
         blocks = named_blocks(text)
-        for skeleton in skeletons([path for _, path in blocks]):
+        for skeleton in skeletons([path for _, path in blocks], of_prompt(text)):
             self._shelf.write_fixed(skeleton)
         if prediction:
             expected = self._tokens.pieces(prediction)
