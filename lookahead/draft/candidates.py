@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,9 @@ from ..index.corpus import Corpus
 from .calibration import Calibration
 from .growth_kernels import PLACE
 
-__all__ = ["ranked"]
+__all__ = ["Hint", "ranked"]
+
+Hint: TypeAlias = tuple[int, int, str]  # a place that comes next by some rule, the match length it is worth, its kind
 
 _LIMIT = 16
 _PER_TOKEN = 4
@@ -18,7 +22,7 @@ _CERTAIN = 32
 
 
 def ranked(
-    corpus: Corpus, hints: list[tuple[int, int]], near: list[tuple[int, int]], calibration: Calibration
+    corpus: Corpus, hints: list[Hint], near: list[tuple[int, int]], calibration: Calibration
 ) -> NDArray[np.void]:
     """Return places to copy from, PLACE [n], the best guess first.
 
@@ -30,18 +34,17 @@ def ranked(
     ----------
     corpus : Corpus
         Everything said so far.
-    hints : list of (position, match length)
-        Places that come next by some rule, and the match length that such a guess is worth.
+    hints : list of (position, match length, kind)
+        Places that come next by some rule, the match length that such a guess is worth, and the name of its kind.
     near : list of (position, tokens before it)
         Where to look for the end of the text, the likeliest place first.
     calibration : Calibration
-        Tells the kinds apart: the source of each place, or "rule" for what a hint says.
+        Tells the kinds apart: the source of each place, or what a hint names.
     """
     rows, first = corpus.candidates(_LIMIT, _PER_TOKEN), corpus.first
     found: list[tuple[int, int, int]] = []
     if not len(rows) or rows["match_length"][0] < _CERTAIN:
-        rule = calibration.kind("rule")
-        found = [(place, length, rule) for place, length in hints if place >= first]
+        found = [(place, length, calibration.kind(kind)) for place, length, kind in hints if place >= first]
         looked = [corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= first]
         looked = [(place, length) for place, length in looked if length]
         sources = corpus.sources([place for place, _ in looked])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from ..index.corpus import Corpus
 from ..index.suffix_tree import token_array
 from ..options import Options
 from ..tree import Accepted, Draft
+from ..views.phrases import Phrases
 from ..views.tokens import Tokens
 from .calibration import Calibration
-from .candidates import ranked
+from .candidates import Hint, ranked
 from .cost import cost_of
+from .dictation import DICTATED, RULE
 from .growth import grow
 from .policy import Policy
-from .reader import DICTATED, Reader
+from .reader import Reader
 from .recycling import KEPT, Successors
 
 __all__ = ["Drafter"]
@@ -69,6 +72,7 @@ class Drafter:
         self.vocabulary = 2**31
         self._reader: Reader | None = None
         self._options = Options.of(options)
+        self._phrases = self._prepare(self._options.phrases)
         self._recycles = self._options.recycling and self._options.budget > 0
         self.calibration = Calibration()
         self.policy = Policy(cost_of(self._options.cost, self._options.budget))
@@ -80,9 +84,20 @@ class Drafter:
         self._candidates: NDArray[np.void] | None = None  # None where no draft was thought of
         self._last = 0
         self._places = np.empty(0, np.int64)
-        self._hints: list[tuple[int, int]] = []
+        self._hints: list[Hint] = []
         self._pointer = -1
         self.tree = self._options.tree
+
+    def _prepare(self, phrases: Sequence[str]) -> Phrases | None:
+        """Cut the phrases into tokens, once for each tokenizer."""
+        if not phrases:
+            return None
+        if self._tokens is None:
+            raise ValueError(
+                f"got {len(phrases)} phrases but no tokenizer; allowed are phrases with one, which cuts them into "
+                "tokens: make the Drafter (the Lookahead) with the model's tokenizer"
+            )
+        return Phrases.of(tuple(phrases), self._tokens)
 
     def begin(self, prompt: ArrayLike | str, prediction: ArrayLike | str | None = None) -> None:
         """Start a sequence; an earlier one's text is forgotten, but not how often guesses were right.
@@ -101,7 +116,7 @@ class Drafter:
         """
         said, expected = self.ids(prompt), self.ids(prediction)
         corpus = Corpus(max_bytes=self._options.max_bytes)
-        reader = None if self._tokens is None else Reader(corpus, self._tokens)
+        reader = None if self._tokens is None else Reader(corpus, self._tokens, self._phrases)
         if reader is not None:
             self._hints = reader.begin(said, expected)
         else:
@@ -109,7 +124,7 @@ class Drafter:
                 corpus.begin(source)
                 corpus.extend(ids)
             corpus.relabel("output")
-            self._hints = [(0, DICTATED)] if expected else []
+            self._hints = [(0, DICTATED, RULE)] if expected else []
         self._corpus, self._reader, self._draft, self._pointer = corpus, reader, Draft.empty(), -1
         self._candidates, self._waiting, self.context = None, [], len(said)
         self._last = said[-1] if said else 0

@@ -16,20 +16,24 @@ from ..views.hunks import HEADER, Hunks, Line
 from ..views.openings import Opening, Watcher
 from ..views.pairs import PAIRS
 from ..views.passages import find
+from ..views.phrases import Phrases
 from ..views.renames import Renames
 from ..views.shifts import Shifts
 from ..views.skeletons import named_blocks, skeletons
 from ..views.tokens import Tokens
+from .candidates import Hint
+from .dictation import DICTATED, RULE, Dictation
 from .shelf import Shelf, Surface, View, character_offsets
 
-__all__ = ["DICTATED", "Reader"]
+__all__ = ["Reader"]
 
-DICTATED, _LINE = 8, 6  # match lengths after which a guess is right as often as these rules
+_LINE = 6  # match length after which a guess is right as often as this rule
 _CHARACTERS = 200_000  # most that is written at one opening
 _MARGIN = 16  # lines before and behind those that a hunk promises; 4 take 20 us less and 1 % more forwards
 _MOST = 256  # views of one sequence
 _NAMED = 400  # bytes of the answer in which it may have named a file
 _ALL = slice(0, None)
+_BEFORE = 16  # tokens at the end of a prompt that may begin what is dictated
 _BEHIND = 8  # tokens before a corresponding place where the copy may go on as well
 _WANTED = {
     opening: [wanted for wanted in FORMS if opening in wanted.openings] for each in FORMS for opening in each.openings
@@ -61,14 +65,15 @@ class Stream:
 class Reader:
     """Follows the text of one sequence, and adds to its corpus the forms in which its passages may be said again.
 
-    A hint is a place that comes next by the rules of a format, with the match length that such a guess is worth; it
-    holds for the next token only.
+    A hint is a place that comes next by the rules of a format, with the match length that such a guess is worth and the
+    kind under which it is measured; it holds for the next token only.
     """
 
-    def __init__(self, corpus: Corpus, tokens: Tokens) -> None:
+    def __init__(self, corpus: Corpus, tokens: Tokens, phrases: Phrases | None = None) -> None:
         self._corpus = corpus
         self._tokens = tokens
         self._shelf = Shelf(corpus, tokens)
+        self._dictation = Dictation(self._shelf, phrases)
         self._passages: list[Passage] = []
         self._sources: list[str] = []
         self._written: set[tuple[str, int]] = set()
@@ -83,17 +88,16 @@ class Reader:
         self._doubted: list[Form] = []
         self._doubted_from = 0
         self._promised, self._part = self._hunks.promised, slice(0)
-        self._sayings: dict[str, int] = {}
         self._renames = Renames()
         self._renamed = -1
         self._stale, self._renamings, self._next_renamed = False, 0, 0
         self._compared = 0
         self._expected = -1
-        self._hints: list[tuple[int, int]] = []
+        self._hints: list[Hint] = []
 
     # ---- What is known before the answer ----
 
-    def begin(self, prompt: list[int], prediction: list[int]) -> list[tuple[int, int]]:
+    def begin(self, prompt: list[int], prediction: list[int]) -> list[Hint]:
         """Put prediction and prompt into the corpus, behind the views that any answer may need; return the hints."""
         pieces = self._tokens.pieces(prompt)
         text = b"".join(pieces).decode("utf-8", "replace")
@@ -115,6 +119,8 @@ class Reader:
         self._shifts = Shifts([passage.lines for passage in self._passages])
         if prediction:
             self._hint(self._expected, DICTATED)
+        for hint in self._dictation.hear(b"".join(pieces[-_BEFORE:])):
+            self._hint(*hint)
         return self._hints
 
     def _read(self, ids: list[int], pieces: list[bytes], text: str, source: str) -> None:
@@ -144,7 +150,7 @@ class Reader:
 
     # ---- The answer ----
 
-    def hear(self, ids: list[int], pointer: int) -> list[tuple[int, int]]:
+    def hear(self, ids: list[int], pointer: int) -> list[Hint]:
         """Read what was said, which the corpus holds already; return the hints for what comes next.
 
         Parameters
@@ -170,12 +176,14 @@ class Reader:
         if isinstance(guess, Line):
             self._hint_line(guess)
         elif guess is not None:
-            self._say(guess.text)
+            self._hint(self._dictation.say(guess.text), DICTATED)
         if number >= 0:
             self._compare_lines(self._shelf.views[number], pointer)
         if b"\n" in piece and not inside and not self._hunks.inside:
             self._compare_shifts(piece)
         self._expect(piece, pointer)
+        for hint in self._dictation.hear(piece):
+            self._hint(*hint)
         return self._hints
 
     def near(self, pointer: int) -> list[tuple[int, int]]:
@@ -271,10 +279,10 @@ class Reader:
 
     # ---- Hints ----
 
-    def _hint(self, position: int, worth: int) -> None:
+    def _hint(self, position: int, worth: int, kind: str = RULE) -> None:
         """Note a place that may come next."""
         if self._corpus.first <= position < len(self._corpus):
-            self._hints.append((position, worth))
+            self._hints.append((position, worth, kind))
 
     def _hint_line(self, guess: Line) -> None:
         """Note the line that a diff goes to; its first token may have been said with the newline before it."""
@@ -282,13 +290,6 @@ class Reader:
         if position >= 0:
             place, length = self._corpus.nearest(position, 8, 24)
             self._hint(place if length else position, _LINE)
-
-    def _say(self, text: str) -> None:
-        """Note a text that the format dictates."""
-        if text not in self._sayings:
-            with self._shelf.aside():
-                self._sayings[text] = self._shelf.write_fixed(text)
-        self._hint(self._sayings[text], DICTATED)
 
     # ---- Renames ----
 

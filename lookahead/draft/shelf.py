@@ -74,11 +74,11 @@ class Shelf:
 
     # ---- Writing ----
 
-    def write_fixed(self, text: str) -> int:
+    def write_fixed(self, text: str, source: str = "format") -> int:
         """Add a document of words that a format dictates; return its position."""
-        return self._append(self._tokens.encode_fixed(text), "format")
+        return self.write(self._tokens.encode_fixed(text), source)
 
-    def _append(self, ids: NDArray[np.int32], source: str) -> int:
+    def write(self, ids: NDArray[np.int32], source: str) -> int:
         """Add a document; return its position."""
         self._corpus.begin(source)
         begin = len(self._corpus)
@@ -91,7 +91,7 @@ class Shelf:
         encoded = iter(self._tokens.encode_all([text for part in parts for text in part]))
         for surface, part in zip(surfaces, parts, strict=True):
             ids = np.concatenate([next(encoded) for _ in part])
-            begin, offsets = self._append(ids, surface.source), character_offsets(self._tokens.pieces(ids.tolist()))
+            begin, offsets = self.write(ids, surface.source), character_offsets(self._tokens.pieces(ids.tolist()))
             at = np.searchsorted(offsets, surface.starts)
             lines = np.append(at, len(offsets)) + begin
             self.register(View(surface.passage, surface.form, lines, surface.first))
