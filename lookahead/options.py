@@ -83,11 +83,11 @@ def _check_phrases(phrases: Any) -> None:
     if wrong:
         raise TypeError(f"phrases hold {wrong[0]!r:.60} of type {type(wrong[0]).__name__}; allowed is {allowed}")
     size = sum(len(phrase.encode("utf-8", "replace")) for phrase in phrases)
-    if len(phrases) > _PHRASES or size > _PHRASE_BYTES or not all(phrase.strip() for phrase in phrases):
-        empty = sum(not phrase.strip() for phrase in phrases)
+    bad = sum(not phrase.strip() or any("\ud800" <= one <= "\udfff" for one in phrase) for phrase in phrases)
+    if len(phrases) > _PHRASES or size > _PHRASE_BYTES or bad:
         raise ValueError(
-            f"phrases are {len(phrases)} texts of {size} bytes, {empty} of them empty; allowed is {allowed}: leave out "
-            "the rarest, or have lookahead.phrases.mine choose"
+            f"phrases are {len(phrases)} texts of {size} bytes, {bad} of them empty or no Unicode; allowed is {allowed}"
+            ": leave out the rarest, or have lookahead.phrases.mine choose"
         )
 
 

@@ -104,7 +104,7 @@ def test_phrases_become_a_tuple() -> None:
     assert Options(phrases=["one", "two"]).phrases == ("one", "two")
 
 
-@pytest.mark.parametrize("phrases", [[""], ["one", " \n"], ["a"] * 4097, ["word " * 200_001]])
+@pytest.mark.parametrize("phrases", [[""], ["one", " \n"], ["\ud83d"], ["a"] * 4097, ["word " * 200_001]])
 def test_phrases_that_are_empty_or_too_many_or_too_long(phrases: list[str]) -> None:
     with pytest.raises(ValueError, match="allowed is a list of at most 4096 texts, none of them empty"):
         Options(phrases=phrases)

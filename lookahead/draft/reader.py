@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from ..index.corpus import Corpus
+from ..views.calls import CALLS
 from ..views.dialects import of_prompt
 from ..views.forms import FORMS, form
 from ..views.forms.form import Form, Passage, surface
@@ -73,13 +74,13 @@ class Reader:
         self._corpus = corpus
         self._tokens = tokens
         self._shelf = Shelf(corpus, tokens)
-        self._dictation = Dictation(self._shelf, phrases)
+        self._dictation = Dictation(self._shelf, tokens, phrases)
         self._passages: list[Passage] = []
         self._sources: list[str] = []
         self._written: set[tuple[str, int]] = set()
         self._files: dict[str, list[int]] = {}
         self._named = ""
-        self._watcher = Watcher({*_WANTED, *(opening for pair in PAIRS for opening in pair)})
+        self._watcher = Watcher({*_WANTED, *CALLS, *(opening for pair in PAIRS for opening in pair)})
         self._opened: dict[str, int] = {}
         self._stream = Stream()
         self._hunks = Hunks()
@@ -101,8 +102,8 @@ class Reader:
         """Put prediction and prompt into the corpus, behind the views that any answer may need; return the hints."""
         pieces = self._tokens.pieces(prompt)
         text = b"".join(pieces).decode("utf-8", "replace")
-        blocks = named_blocks(text)
-        for skeleton in skeletons([path for _, path in blocks], of_prompt(text)):
+        blocks, dialects = named_blocks(text), of_prompt(text)
+        for skeleton in skeletons([path for _, path in blocks], dialects):
             self._shelf.write_fixed(skeleton)
         if prediction:
             expected = self._tokens.pieces(prediction)
@@ -119,7 +120,7 @@ class Reader:
         self._shifts = Shifts([passage.lines for passage in self._passages])
         if prediction:
             self._hint(self._expected, DICTATED)
-        for hint in self._dictation.hear(b"".join(pieces[-_BEFORE:])):
+        for hint in self._dictation.begin(text, dialects, b"".join(pieces[-_BEFORE:])):
             self._hint(*hint)
         return self._hints
 
@@ -165,7 +166,8 @@ class Reader:
         self._stream.add(pieces, len(self._corpus) - len(ids))
         self._hints = []
         number = self._shelf.remember(pointer)
-        for opening in self._watcher.feed(piece):
+        openings = self._watcher.feed(piece)
+        for opening in openings:
             self._open(opening)
         if self._doubted:
             self._decide()
@@ -182,7 +184,7 @@ class Reader:
         if b"\n" in piece and not inside and not self._hunks.inside:
             self._compare_shifts(piece)
         self._expect(piece, pointer)
-        for hint in self._dictation.hear(piece):
+        for hint in self._dictation.hear(piece, openings, self._stream.text):
             self._hint(*hint)
         return self._hints
 

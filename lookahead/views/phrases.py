@@ -64,11 +64,11 @@ class Phrases:
 
     def __init__(self, texts: Sequence[str], tokens: Tokens) -> None:
         self._phrases = [
-            _phrase(text, ids, tokens) for text, ids in zip(texts, tokens.encode_all([*texts]), strict=True)
+            _phrase(text, ids, tokens) for text, ids in zip(texts, tokens.encode_within(texts), strict=True)
         ]
         self._opened: defaultdict[str, list[int]] = defaultdict(list)
         for number, phrase in enumerate(self._phrases):
-            opening = phrase.text[: phrase.opening].decode("utf-8", "ignore")
+            opening = phrase.text[: phrase.opening].decode()
             if opening and len(self._opened[opening]) < _MOST:
                 self._opened[opening].append(number)
 
@@ -101,13 +101,8 @@ class Phrases:
 
 def _phrase(text: str, ids: NDArray[np.int32], tokens: Tokens) -> Phrase:
     """Cut a phrase into tokens, and choose its opening: a few of them, but not all."""
-    said, pieces = text.encode(), tokens.pieces(ids.tolist())
-    lead = max(0, sum(map(len, pieces)) - len(said))  # a space that some tokenizers put before a text
-    offsets, at = list[int](), -lead
-    for piece in pieces:
-        offsets.append(max(0, at))
-        at += len(piece)
-    for offset in offsets[_TOKENS:]:
-        if len(b"".join(said[:offset].split())) >= _CHARACTERS:
-            return Phrase(said, ids, offsets, offset)
-    return Phrase(said, ids, offsets, offsets[-1] if offsets else 0)
+    said = text.encode()
+    offsets = tokens.begins(said, ids)
+    long = (at for at in offsets[_TOKENS:] if len(b"".join(said[:at].split())) >= _CHARACTERS)
+    opening = next(long, offsets[-1] if offsets else 0)
+    return Phrase(said, ids, offsets, len(said[:opening].decode("utf-8", "ignore").encode()))
