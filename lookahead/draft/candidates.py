@@ -41,17 +41,26 @@ def ranked(
     calibration : Calibration
         Tells the kinds apart: the source of each place, or what a hint names.
     """
-    rows, first = corpus.candidates(_LIMIT, _PER_TOKEN), corpus.first
+    rows, first, kind = corpus.candidates(_LIMIT, _PER_TOKEN), corpus.first, calibration.kind
+    known = rows.tolist()
     found: list[tuple[int, int, int]] = []
-    if not len(rows) or rows["match_length"][0] < _CERTAIN:
-        found = [(place, length, calibration.kind(kind)) for place, length, kind in hints if place >= first]
+    looked: list[tuple[int, int]] = []
+    if not known or known[0][1] < _CERTAIN:
+        found = [(place, length, kind(name)) for place, length, name in hints if place >= first]
         looked = [corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= first]
         looked = [(place, length) for place, length in looked if length]
-        sources = corpus.sources([place for place, _ in looked])
-        found += [(*place, calibration.kind(source)) for place, source in zip(looked, sources, strict=True)]
-    kinds = [calibration.kind(source) for source in corpus.sources(rows["position"].tolist())]
+    sources = corpus.sources([row[0] for row in (*looked, *known)])
+    kinds = [kind(source) for source in sources]
+    found += [(*place, one) for place, one in zip(looked, kinds, strict=False)]
+    kinds = kinds[len(looked) :]
     if not found:
         rows["count"] = kinds
         return rows.view(PLACE)  # of the same layout
-    found += [(place, length, kind) for (place, length, _), kind in zip(rows.tolist(), kinds, strict=True)]
-    return np.array(sorted(found, key=lambda row: -row[1]), PLACE)
+    found += [(place, length, one) for (place, length, _), one in zip(known, kinds, strict=True)]
+    found.sort(key=_by_length)
+    return np.array(found, PLACE)
+
+
+def _by_length(row: tuple[int, int, int]) -> int:
+    """Order by falling match length."""
+    return -row[1]

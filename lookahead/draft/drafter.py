@@ -271,8 +271,10 @@ class Drafter:
         if self._candidates is not None:
             places = self._corpus.local(self._candidates)
             self.calibration.learn(self._corpus.tokens, places, self.successors, tokens)
-        known = self._places.tolist()  # those of another draft, where it was not ours that was verified
-        copied = [known[node] for node in path if node < len(known) and known[node] >= 0]
+        known = dict(
+            enumerate(self._places.tolist())
+        )  # another draft's nodes, where ours was not verified, are unknown
+        copied = [place for node in path if (place := known.get(node, -1)) >= 0]
         if copied:
             self._pointer = copied[-1] + 1
         self._last = tokens[-1] if tokens else self._last

@@ -56,8 +56,9 @@ def grow(
     used, places = chosen[:count].tolist(), places[:count]
     if corpus.first:
         places[places >= 0] += corpus.first
-    distinct = list(set(used) - {-1})
-    names = dict(zip(distinct, corpus.sources(candidates["position"][distinct].tolist()), strict=True))
+    distinct = list({one for one in used if one >= 0})
+    starts = candidates["position"].tolist()
+    names = dict(zip(distinct, corpus.sources([starts[one] for one in distinct]), strict=True))
     names[-1] = "recycled"
-    sources = tuple([names[one] for one in used])
+    sources = tuple(map(names.__getitem__, used))
     return Draft(tokens=tokens[:count], parents=parents[:count], probs=probs[:count], sources=sources), places

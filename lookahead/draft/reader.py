@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 
@@ -52,10 +52,10 @@ class Stream:
 
     def add(self, pieces: list[bytes], position: int) -> None:
         """Add tokens that stand in the corpus from `position` on."""
-        for place, piece in enumerate(pieces, position):
-            self._offsets.append(len(self.text))
-            self._positions.append(place)
-            self.text += piece
+        begins = [*accumulate(map(len, pieces), initial=len(self.text))]
+        self._offsets += begins[:-1]
+        self._positions += range(position, position + len(pieces))
+        self.text += b"".join(pieces)
 
     def position(self, offset: int) -> int:
         """Return the position of the first token that begins at `offset` bytes or behind it, -1 if there is none."""
@@ -141,8 +141,8 @@ class Reader:
         characters = character_offsets(pieces)
         for number, passage in enumerate(self._passages[first:], first):
             if passage.form == "plain":
-                at = np.searchsorted(characters, passage.starts)
-                self._shelf.register(View(number, "plain", np.append(at, at[-1] + 1) + begin))
+                at = np.searchsorted(characters, passage.starts) + begin
+                self._shelf.register(View(number, "plain", [*at.tolist(), int(at[-1]) + 1]))
 
     def _surface(self, number: int, written: str, name: str, lines: Sequence[str], first: int = 0) -> Surface:
         """Write lines of a passage in a form; what comes from a prediction keeps that name."""

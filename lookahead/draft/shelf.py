@@ -23,12 +23,12 @@ _PATIENCE = 200  # looks at a view that was never right before it is looked at n
 class View(NamedTuple):
     """Lines of a passage in one surface form, from `first` on.
 
-    `lines` tells where each begins in the corpus, int64 [lines + 1], and where the last one ends.
+    `lines` tells where each begins in the corpus, and where the last one ends.
     """
 
     passage: int
     form: str
-    lines: NDArray[np.int64]
+    lines: list[int]
     first: int = 0
 
     def line(self, position: int) -> int:
@@ -37,7 +37,7 @@ class View(NamedTuple):
 
     def place(self, line: int) -> int:
         """Return the position at which a line begins, -1 for one that is not written here."""
-        return int(self.lines[line - self.first]) if 0 <= line - self.first < len(self.lines) - 1 else -1
+        return self.lines[line - self.first] if 0 <= line - self.first < len(self.lines) - 1 else -1
 
 
 class Surface(NamedTuple):
@@ -69,6 +69,7 @@ class Shelf:
         self._corpus = corpus
         self._tokens = tokens
         self.views: list[View] = []
+        self._bounds: list[tuple[int, int]] = []
         self._looks: list[int] = []
         self._recent: dict[int, int] = {}
 
@@ -92,14 +93,14 @@ class Shelf:
         for surface, part in zip(surfaces, parts, strict=True):
             ids = np.concatenate([next(encoded) for _ in part])
             begin, offsets = self.write(ids, surface.source), character_offsets(self._tokens.pieces(ids.tolist()))
-            at = np.searchsorted(offsets, surface.starts)
-            lines = np.append(at, len(offsets)) + begin
-            self.register(View(surface.passage, surface.form, lines, surface.first))
+            at = np.append(np.searchsorted(offsets, surface.starts), len(offsets)) + begin
+            self.register(View(surface.passage, surface.form, at.tolist(), surface.first))
         return len(self.views) - 1
 
     def register(self, view: View) -> None:
         """Remember a view that stands in the corpus."""
         self.views.append(view)
+        self._bounds.append((view.lines[0], view.lines[-1]))
         self._looks.append(0)
 
     @contextmanager
@@ -115,9 +116,9 @@ class Shelf:
 
     def at(self, position: int) -> int:
         """Return the number of the view that a position lies in, -1 for none."""
-        for number in reversed(range(len(self.views))):
-            lines = self.views[number].lines
-            if lines[0] <= position <= lines[-1]:
+        for number in range(len(self._bounds) - 1, -1, -1):
+            first, last = self._bounds[number]
+            if first <= position <= last:
                 return number
         return -1
 
