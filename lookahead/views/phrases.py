@@ -78,7 +78,7 @@ class Phrases:
         known = _made.setdefault(tokens, {})
         if texts not in known:
             while len(known) >= _KEPT:
-                del known[next(iter(known))]
+                known.pop([*known][0], None)  # another thread may have been faster
             known[texts] = cls(texts, tokens)
         return known[texts]
 
