@@ -14,6 +14,7 @@ _PROPERTIES = '"properties"'
 _ARGUMENTS = ("parameters", "input_schema", "inputSchema", "schema")
 _BEGINS = {"string": '"', "object": "{", "array": "["}
 _BACK, _TRIES = 20_000, 64  # characters and braces before a schema among which its tool begins
+_RECENT = 32_000  # characters at the end of a text in which tools may have been called
 _DEPTH = 4  # schemas within schemas that are looked at
 _DECODER = json.JSONDecoder()
 _TAGGED = re.compile(r"<function>\s*<name>([^<]+)</name>(.*?)</function>", re.DOTALL)
@@ -70,11 +71,12 @@ def tools(text: str, most: int = 64) -> dict[str, Schema]:
     for match in _TAGGED.finditer(text):
         if len(found) < most:
             found[match[1].strip()] = _tagged(match[2])
-    return dict(sorted(found.items(), key=lambda tool: -_named(text, tool[0])))
+    recent = text[-_RECENT:]
+    return dict(sorted(found.items(), key=lambda tool: -_named(recent, tool[0])))
 
 
 def _named(text: str, tool: str) -> int:
-    """Return where a text calls a tool for the last time, or offers it."""
+    """Return where a text calls a tool for the last time, or offers it; -1 where it does neither."""
     return max(text.rfind(f'"{tool}"'), text.rfind(f"={tool}>"), text.rfind(f"{tool}("))
 
 
