@@ -14,6 +14,7 @@ _PROPERTIES = '"properties"'
 _ARGUMENTS = ("parameters", "input_schema", "inputSchema", "schema")
 _BEGINS = {"string": '"', "object": "{", "array": "["}
 _BACK, _TRIES = 20_000, 64  # characters and braces before a schema among which its tool begins
+_AHEAD = 100_000  # characters behind it in which the tool ends
 _RECENT = 32_000  # characters at the end of a text in which tools may have been called
 _DEPTH = 4  # schemas within schemas that are looked at
 _DECODER = json.JSONDecoder()
@@ -92,17 +93,19 @@ def _tool(text: str, at: int, begin: int) -> tuple[str, Schema, int]:
 
 def _around(text: str, at: int, begin: int) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield the objects around a place and their ends, the innermost first."""
-    start = at
+    first = max(begin, at - _BACK)
+    near = text[first : at + _AHEAD]  # an error counts the lines before it, which takes long in a long text
+    start = at - first
     for _ in range(_TRIES):
-        start = text.rfind("{", max(begin, at - _BACK), start)
+        start = near.rfind("{", 0, start)
         if start < 0:
             return
         try:
-            value, end = _DECODER.raw_decode(text, start)
+            value, end = _DECODER.raw_decode(near, start)
         except (ValueError, RecursionError):
             continue
-        if end > at:
-            yield value, end
+        if first + end > at:
+            yield value, first + end
 
 
 def _schema(given: Any, depth: int = _DEPTH) -> Schema:
