@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 __all__ = ["Options"]
+
+_PHRASES, _PHRASE_BYTES = 4096, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Options:
     max_bytes : int or None
         Cap on the memory of the index, in bytes, 65,536 and above; beyond it the oldest tokens are forgotten. None
         sets no cap.
+    phrases : sequence of str
+        Texts that are drafted from their first few tokens on, whether or not the prompt holds them: licence texts,
+        headers of imports, what a format dictates; a tuple in the end. At most 4096 of at most a million bytes in
+        all; they need a tokenizer.
 
     Raises
     ------
@@ -42,6 +48,7 @@ class Options:
     recycling: bool = True
     tree: bool = True
     max_bytes: int | None = None
+    phrases: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -54,6 +61,8 @@ class Options:
         if self.max_bytes is not None:
             allowed = "an int of 65536 and above, or None for no cap"
             _require("max_bytes", self.max_bytes, int, lambda value: value >= 65536, allowed)
+        _check_phrases(self.phrases)
+        object.__setattr__(self, "phrases", tuple(self.phrases))
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Options:
@@ -63,6 +72,23 @@ class Options:
         if unknown:
             raise TypeError(f"unknown option {', '.join(unknown)}; the options are {', '.join(known)}")
         return cls(**given)
+
+
+def _check_phrases(phrases: Any) -> None:
+    """Raise for phrases that are none, too many or too long."""
+    allowed = f"a list of at most {_PHRASES} texts, none of them empty, of at most {_PHRASE_BYTES} bytes in all"
+    if not isinstance(phrases, (list, tuple)):
+        raise TypeError(f"phrases={phrases!r:.60} is of type {type(phrases).__name__}; allowed is {allowed}")
+    wrong = [one for one in phrases if not isinstance(one, str)]
+    if wrong:
+        raise TypeError(f"phrases hold {wrong[0]!r:.60} of type {type(wrong[0]).__name__}; allowed is {allowed}")
+    size = sum(len(phrase.encode("utf-8", "replace")) for phrase in phrases)
+    bad = sum(not phrase.strip() or any("\ud800" <= one <= "\udfff" for one in phrase) for phrase in phrases)
+    if len(phrases) > _PHRASES or size > _PHRASE_BYTES or bad:
+        raise ValueError(
+            f"phrases are {len(phrases)} texts of {size} bytes, {bad} of them empty or no Unicode; allowed is {allowed}"
+            ": leave out the rarest, or have lookahead.phrases.mine choose"
+        )
 
 
 def _is_linear(value: str) -> bool:

@@ -24,7 +24,7 @@ LAYERS = [
     ("index", "views"),
     ("draft", "verify"),
     ("hf",),
-    ("session",),
+    ("session", "phrases"),
     ("server", "cli"),
     ("__init__",),
 ]

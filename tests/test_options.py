@@ -9,7 +9,7 @@ import pytest
 from lookahead import Drafter, Lookahead, Options
 from lookahead.index.corpus import SMALLEST_CAP
 
-DEFAULTS = {"budget": 128, "cost": None, "recycling": True, "tree": True, "max_bytes": None}
+DEFAULTS = {"budget": 128, "cost": None, "recycling": True, "tree": True, "max_bytes": None, "phrases": ()}
 
 
 def test_the_defaults() -> None:
@@ -77,6 +77,8 @@ def test_what_is_out_of_range(name: str, value: Any, allowed: str) -> None:
         ("max_bytes", 1e6, "float"),
         ("max_bytes", "1 GB", "str"),
         ("max_bytes", True, "bool"),
+        ("phrases", "one text", "str"),
+        ("phrases", None, "NoneType"),
     ],
 )
 def test_what_is_of_the_wrong_type(name: str, value: Any, kind: str) -> None:
@@ -86,7 +88,7 @@ def test_what_is_of_the_wrong_type(name: str, value: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("make", [lambda **given: Options.of(given), Drafter, Lookahead])
 def test_an_unknown_option_is_named_and_the_known_ones_with_it(make: Any) -> None:
-    known = "budget, cost, recycling, tree, max_bytes"
+    known = "budget, cost, recycling, tree, max_bytes, phrases"
     with pytest.raises(TypeError, match=f"unknown option beams, num_tokens; the options are {known}"):
         make(num_tokens=5, beams=2, budget=3)
 
@@ -96,3 +98,24 @@ def test_options_are_equal_by_value_and_do_not_change() -> None:
     assert hash(Options(budget=3)) == hash(Options(budget=3))
     with pytest.raises(dataclasses.FrozenInstanceError):
         Options().budget = 3  # type: ignore[misc]
+
+
+def test_phrases_become_a_tuple() -> None:
+    assert Options(phrases=["one", "two"]).phrases == ("one", "two")
+
+
+@pytest.mark.parametrize("phrases", [[""], ["one", " \n"], ["\ud83d"], ["a"] * 4097, ["word " * 200_001]])
+def test_phrases_that_are_empty_or_too_many_or_too_long(phrases: list[str]) -> None:
+    with pytest.raises(ValueError, match="allowed is a list of at most 4096 texts, none of them empty"):
+        Options(phrases=phrases)
+
+
+def test_phrases_of_which_one_is_no_text() -> None:
+    with pytest.raises(TypeError, match="phrases hold 3 of type int; allowed is a list"):
+        Options(phrases=["one", 3])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("make", [Drafter, Lookahead])
+def test_phrases_need_a_tokenizer(make: Any) -> None:
+    with pytest.raises(ValueError, match="got 1 phrases but no tokenizer; .*make the Drafter"):
+        make(phrases=["one"])

@@ -59,7 +59,8 @@ class Calibration:
 
     def kind(self, source: str) -> int:
         """Return the number of a source."""
-        return self._kinds.setdefault(source, min(len(self._kinds) + 1, _KINDS - 1))
+        found = self._kinds.get(source)
+        return self._kinds.setdefault(source, min(len(self._kinds) + 1, _KINDS - 1)) if found is None else found
 
     @property
     def kinds(self) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,9 @@ from .calibration import Calibration
 from .foreign import Foreign, Offer
 from .growth_kernels import PLACE
 
-__all__ = ["Candidates", "ranked"]
+__all__ = ["Candidates", "Hint", "ranked"]
+
+Hint: TypeAlias = tuple[int, int, str]  # a place that comes next by some rule, the match length it is worth, its kind
 
 _LIMIT = 16
 _PER_TOKEN = 4
@@ -38,10 +41,10 @@ class Candidates:
         Positions in the corpus; from its end on they count through `excerpts`.
     excerpts : int32 [m]
         What stands at the places in other texts, each with a border (-1) behind it.
-    offers : list of (Foreign, Offer)
-        Where each excerpt is from, and
-    starts : list of int
-        where it begins.
+    offers : tuple of (Foreign, Offer)
+        Where each excerpt is from.
+    starts : tuple of int
+        The position at which each excerpt begins.
     """
 
     places: NDArray[np.void]
@@ -49,16 +52,16 @@ class Candidates:
     offers: tuple[tuple[Foreign, Offer], ...] = ()
     starts: tuple[int, ...] = ()
 
-    def foreign(self, place: int) -> tuple[Foreign, int]:
-        """Return whose excerpt holds the token at `place`, counted from the excerpts' begin, and its position there."""
-        one = bisect_right(self.starts, place) - 1
+    def foreign(self, position: int) -> tuple[Foreign, int]:
+        """Return whose excerpt holds the token at a position, and the token's position there."""
+        one = bisect_right(self.starts, position) - 1
         text, offer = self.offers[one]
-        return text, offer.position + place - self.starts[one]
+        return text, offer.position + position - self.starts[one]
 
 
 def ranked(
     corpus: Corpus,
-    hints: list[tuple[int, int]],
+    hints: list[Hint],
     near: list[tuple[int, int]],
     calibration: Calibration,
     foreign: list[Foreign],
@@ -73,40 +76,45 @@ def ranked(
     ----------
     corpus : Corpus
         Everything said so far.
-    hints : list of (position, match length)
-        Places that come next by some rule, and the match length that such a guess is worth.
+    hints : list of (position, match length, kind)
+        Places that come next by some rule, the match length that such a guess is worth, and the name of its kind.
     near : list of (position, tokens before it)
         Where to look for the end of the text, the likeliest place first.
     calibration : Calibration
-        Tells the kinds apart: the source of each place, or "rule" for what a hint says.
+        Tells the kinds apart: the source of each place, or what a hint names.
     foreign : list of Foreign
         Other texts; they are asked where the sequence's own has no long match. A place in them has to match twice as
         long as the best one there: as long was worth 2 % less where the prompt holds what is copied.
     """
-    rows, first = corpus.candidates(_LIMIT, _PER_TOKEN), corpus.first
-    longest = int(rows["match_length"][0]) if len(rows) else 0
-    found, offers = list[tuple[int, int, int]](), list[tuple[Foreign, Offer]]()
+    rows, first, kind = corpus.candidates(_LIMIT, _PER_TOKEN), corpus.first, calibration.kind
+    known = rows.tolist()
+    longest = known[0][1] if known else 0
+    found, looked, offers = list[tuple[int, int, int]](), list[tuple[int, int]](), list[tuple[Foreign, Offer]]()
     if longest < _CERTAIN:
-        rule = calibration.kind("rule")
-        found = [(place, length, rule) for place, length in hints if place >= first]
+        found = [(place, length, kind(name)) for place, length, name in hints if place >= first]
         looked = [corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= first]
         looked = [(place, length) for place, length in looked if length]
-        sources = corpus.sources([place for place, _ in looked])
-        found += [(*place, calibration.kind(source)) for place, source in zip(looked, sources, strict=True)]
         offers = [(one, offer) for one in foreign for offer in one.offers(max(2 * longest, _FEW), _EXCERPT)]
-    kinds = [calibration.kind(source) for source in corpus.sources(rows["position"].tolist())]
+    sources = corpus.sources([row[0] for row in (*looked, *known)])
+    kinds = [kind(source) for source in sources]
+    found += [(*place, one) for place, one in zip(looked, kinds, strict=False)]
+    kinds = kinds[len(looked) :]
     if not found and not offers:
         rows["count"] = kinds
         return Candidates(rows.view(PLACE))  # of the same layout
-    found += [(place, length, kind) for (place, length, _), kind in zip(rows.tolist(), kinds, strict=True)]
-    starts = tuple(accumulate((len(offer.excerpt) + 1 for _, offer in offers), initial=0))[:-1]
-    found += [
-        (len(corpus) + start, offer.match_length, calibration.kind(one.source))
-        for start, (one, offer) in zip(starts, offers, strict=True)
-    ]
-    places = np.array(sorted(found, key=lambda row: -row[1]), PLACE)
-    if not offers:
-        return Candidates(places)
+    found += [(place, length, one) for (place, length, _), one in zip(known, kinds, strict=True)]
+    starts = tuple(accumulate((len(offer.excerpt) + 1 for _, offer in offers), initial=len(corpus)))[:-1]
+    found += [(start, offer.match_length, kind(one.source)) for start, (one, offer) in zip(starts, offers, strict=True)]
+    found.sort(key=_by_length)
+    return Candidates(np.array(found, PLACE), _excerpts(offers), tuple(offers), starts)
+
+
+def _by_length(row: tuple[int, int, int]) -> int:
+    """Order by falling match length."""
+    return -row[1]
+
+
+def _excerpts(offers: list[tuple[Foreign, Offer]]) -> NDArray[np.int32]:
+    """Join the excerpts, each with a border behind it."""
     border = np.full(1, -1, np.int32)
-    excerpts = np.concatenate([part for _, offer in offers for part in (offer.excerpt, border)])
-    return Candidates(places, excerpts, tuple(offers), starts)
+    return np.concatenate([part for _, offer in offers for part in (offer.excerpt, border)] or [border[:0]])

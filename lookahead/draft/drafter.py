@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,17 @@ from ..index.corpus import Corpus
 from ..index.suffix_tree import token_array
 from ..options import Options
 from ..tree import Accepted, Draft
+from ..views.phrases import Phrases
 from ..views.tokens import Tokens
 from .calibration import Calibration
-from .candidates import Candidates, ranked
+from .candidates import Candidates, Hint, ranked
 from .cost import cost_of
+from .dictation import DICTATED, RULE
 from .foreign import Foreign
 from .growth import grow
 from .memory import Memory
 from .policy import Policy
-from .reader import DICTATED, Reader
+from .reader import Reader
 from .recycling import KEPT, Successors
 
 __all__ = ["Drafter"]
@@ -73,6 +76,7 @@ class Drafter:
         self.vocabulary = 2**31
         self._reader: Reader | None = None
         self._options = Options.of(options)
+        self._phrases = self._prepare(self._options.phrases)
         self._recycles = self._options.recycling and self._options.budget > 0
         self.calibration = Calibration()
         self.policy = Policy(cost_of(self._options.cost, self._options.budget))
@@ -84,12 +88,23 @@ class Drafter:
         self._candidates: Candidates | None = None  # None where no draft was thought of
         self._last = 0
         self._places = np.empty(0, np.int64)
-        self._hints: list[tuple[int, int]] = []
+        self._hints: list[Hint] = []
         self._pointer = -1
         self.tree = self._options.tree
         self.memory: Memory | None = None
         self._foreign: list[Foreign] = []
         self._said: list[int] = []  # what the memory does not know yet
+
+    def _prepare(self, phrases: Sequence[str]) -> Phrases | None:
+        """Cut the phrases into tokens, once for each tokenizer."""
+        if not phrases:
+            return None
+        if self._tokens is None:
+            raise ValueError(
+                f"got {len(phrases)} phrases but no tokenizer; allowed are phrases with one, which cuts them into "
+                "tokens: make the Drafter (the Lookahead) with the model's tokenizer"
+            )
+        return Phrases.of(tuple(phrases), self._tokens)
 
     def begin(self, prompt: ArrayLike | str, prediction: ArrayLike | str | None = None) -> None:
         """Start a sequence; an earlier one's text is forgotten, but not how often guesses were right.
@@ -127,13 +142,13 @@ class Drafter:
         corpus = Corpus(max_bytes=self._options.max_bytes)
         reader = None if self._tokens is None else Reader(corpus, self._tokens)
         if reader is not None:
-            self._hints = reader.begin(said, expected)
+            self._hints = reader.begin(said, expected, self._phrases)
         else:
             for source, ids in (("prediction", expected), ("prompt", said)):
                 corpus.begin(source)
                 corpus.extend(ids)
             corpus.relabel("output")
-            self._hints = [(0, DICTATED)] if expected else []
+            self._hints = [(0, DICTATED, RULE)] if expected else []
         self._corpus, self._reader = corpus, reader
 
     def _resume(self, memory: Memory, said: list[int]) -> None:
@@ -143,7 +158,8 @@ class Drafter:
             self._start(said, [])
             memory.keep(said, self._corpus, self._reader)
         else:
-            (self._corpus, self._reader), self._hints = started, []
+            self._corpus, self._reader = started
+            self._hints = [] if self._reader is None else self._reader.start(self._phrases)
             self._said = said[known:]
 
     def end(self) -> None:
@@ -238,7 +254,7 @@ class Drafter:
         for node, depth in enumerate(draft.depths.tolist()):
             place = int(self._places[node])
             if place >= end:
-                places[node] = self._candidates.foreign(place - end)[1]
+                places[node] = self._candidates.foreign(place)[1]
                 continue
             copied = starts[starts + (depth - 1) % (end - starts) == place]  # a copy that meets the end repeats itself
             if place >= 0 and len(copied):
@@ -295,11 +311,8 @@ class Drafter:
     def _take_in(self, tokens: list[int], path: list[int]) -> None:
         """Learn from what was said, and index it; while drafting pauses it waits."""
         if self._candidates is not None:
-            texts, places = (
-                (self._corpus.tokens, self._candidates.excerpts),
-                self._corpus.local(self._candidates.places),
-            )
-            self.calibration.learn(texts, places, self.successors, tokens)
+            texts, places = (self._corpus.tokens, self._candidates.excerpts), self._candidates.places
+            self.calibration.learn(texts, self._corpus.local(places), self.successors, tokens)
         known = self._places.tolist()  # those of another draft, where it was not ours that was verified
         copied = [known[node] for node in path if node < len(known) and known[node] >= 0]
         if copied:
@@ -319,7 +332,7 @@ class Drafter:
         end = len(self._corpus)
         self._pointer = place + 1 if place < end else -1
         if place >= end and self._candidates is not None:
-            text, position = self._candidates.foreign(place - end)
+            text, position = self._candidates.foreign(place)
             text.took(position)
 
     def _index(self) -> None:

@@ -60,11 +60,10 @@ def grow(
         at[at >= 0] += corpus.first
     names = {one: _source(corpus, candidates, int(candidates.places["position"][one])) for one in {*used} - {-1}}
     names[-1] = "recycled"
-    sources = tuple([names[one] for one in used])
+    sources = tuple(map(names.__getitem__, used))
     return Draft(tokens=tokens[:count], parents=parents[:count], probs=probs[:count], sources=sources), at
 
 
 def _source(corpus: Corpus, candidates: Candidates, position: int) -> str:
     """Name where the tokens of a place are from."""
-    end = len(corpus)
-    return corpus.source(position) if position < end else candidates.foreign(position - end)[0].source
+    return corpus.source(position) if position < len(corpus) else candidates.foreign(position)[0].source

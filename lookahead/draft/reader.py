@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 
 from ..index.corpus import Corpus
+from ..views.calls import CALLS
+from ..views.dialects import of_prompt
 from ..views.forms import FORMS, form
 from ..views.forms.form import Form, Passage, surface
 from ..views.hunks import HEADER, Hunks, Line
 from ..views.openings import Opening, Watcher
 from ..views.pairs import PAIRS
 from ..views.passages import find
+from ..views.phrases import Phrases
 from ..views.renames import Renames
 from ..views.shifts import Shifts
 from ..views.skeletons import named_blocks, skeletons
 from ..views.tokens import Tokens
+from .candidates import Hint
+from .dictation import DICTATED, RULE, Dictation
 from .shelf import Shelf, Surface, View, character_offsets
 
-__all__ = ["DICTATED", "Reader"]
+__all__ = ["Reader"]
 
-DICTATED, _LINE = 8, 6  # match lengths after which a guess is right as often as these rules
+_LINE = 6  # match length after which a guess is right as often as this rule
 _CHARACTERS = 200_000  # most that is written at one opening
 _MARGIN = 16  # lines before and behind those that a hunk promises; 4 take 20 us less and 1 % more forwards
 _MOST = 256  # views of one sequence
 _NAMED = 400  # bytes of the answer in which it may have named a file
 _ALL = slice(0, None)
+_BEFORE = 64  # characters at the end of a prompt that may begin what is dictated
 _BEHIND = 8  # tokens before a corresponding place where the copy may go on as well
 _WANTED = {
     opening: [wanted for wanted in FORMS if opening in wanted.openings] for each in FORMS for opening in each.openings
@@ -46,10 +52,10 @@ class Stream:
 
     def add(self, pieces: list[bytes], position: int) -> None:
         """Add tokens that stand in the corpus from `position` on."""
-        for place, piece in enumerate(pieces, position):
-            self._offsets.append(len(self.text))
-            self._positions.append(place)
-            self.text += piece
+        begins = [*accumulate(map(len, pieces), initial=len(self.text))]
+        self._offsets += begins[:-1]
+        self._positions += range(position, position + len(pieces))
+        self.text += b"".join(pieces)
 
     def position(self, offset: int) -> int:
         """Return the position of the first token that begins at `offset` bytes or behind it, -1 if there is none."""
@@ -60,20 +66,22 @@ class Stream:
 class Reader:
     """Follows the text of one sequence, and adds to its corpus the forms in which its passages may be said again.
 
-    A hint is a place that comes next by the rules of a format, with the match length that such a guess is worth; it
-    holds for the next token only.
+    A hint is a place that comes next by the rules of a format, with the match length that such a guess is worth and the
+    kind under which it is measured; it holds for the next token only.
     """
 
     def __init__(self, corpus: Corpus, tokens: Tokens) -> None:
         self._corpus = corpus
         self._tokens = tokens
         self._shelf = Shelf(corpus, tokens)
+        self._dictation = Dictation(self._shelf, tokens, None)
+        self._prompt = ""
         self._passages: list[Passage] = []
         self._sources: list[str] = []
         self._written: set[tuple[str, int]] = set()
         self._files: dict[str, list[int]] = {}
         self._named = ""
-        self._watcher = Watcher({*_WANTED, *(opening for pair in PAIRS for opening in pair)})
+        self._watcher = Watcher({*_WANTED, *CALLS, *(opening for pair in PAIRS for opening in pair)})
         self._opened: dict[str, int] = {}
         self._stream = Stream()
         self._hunks = Hunks()
@@ -83,22 +91,21 @@ class Reader:
         self._doubted_from = 0
         self._promised, self._part = self._hunks.promised, slice(0)
         self._shifts = Shifts()
-        self._sayings: dict[str, int] = {}
         self._renames = Renames()
         self._renamed = -1
         self._stale, self._renamings, self._next_renamed = False, 0, 0
         self._compared = 0
         self._expected = -1
-        self._hints: list[tuple[int, int]] = []
+        self._hints: list[Hint] = []
 
     # ---- What is known before the answer ----
 
-    def begin(self, prompt: list[int], prediction: list[int]) -> list[tuple[int, int]]:
+    def begin(self, prompt: list[int], prediction: list[int], phrases: Phrases | None = None) -> list[Hint]:
         """Put prediction and prompt into the corpus, behind the views that any answer may need; return the hints."""
         pieces = self._tokens.pieces(prompt)
         text = b"".join(pieces).decode("utf-8", "replace")
-        blocks = named_blocks(text)
-        for skeleton in skeletons([path for _, path in blocks]):
+        blocks, dialects = named_blocks(text), of_prompt(text)
+        for skeleton in skeletons([path for _, path in blocks], dialects):
             self._shelf.write_fixed(skeleton)
         if prediction:
             expected = self._tokens.pieces(prediction)
@@ -114,6 +121,15 @@ class Reader:
         self._file(found, blocks)
         if prediction:
             self._hint(self._expected, DICTATED)
+        self._prompt = text
+        return self.start(phrases)
+
+    def start(self, phrases: Phrases | None) -> list[Hint]:
+        """Begin the answer; return the hints."""
+        self._dictation = Dictation(self._shelf, self._tokens, phrases)
+        last = self._prompt[-_BEFORE:].encode("utf-8", "replace")
+        for hint in self._dictation.begin(self._prompt, of_prompt(self._prompt), last):
+            self._hint(*hint)
         return self._hints
 
     def resume(self, ids: list[int]) -> None:
@@ -121,8 +137,9 @@ class Reader:
         pieces = self._tokens.pieces(ids)
         text = b"".join(pieces).decode("utf-8", "replace")
         blocks, found = named_blocks(text), self._find(text, "prompt")
+        self._prompt += text
         with self._shelf.aside("prompt"):
-            for skeleton in skeletons([path for _, path in blocks]):
+            for skeleton in skeletons([path for _, path in blocks], of_prompt(self._prompt)):
                 self._shelf.write_fixed(skeleton)
             self._write_plain(found)
         self._corpus.relabel("prompt")
@@ -133,6 +150,7 @@ class Reader:
         """Return a reader of a copy of the corpus that has read the same prompt; no answer has begun."""
         other = Reader(corpus, self._tokens)
         other._shelf, other._shifts = self._shelf.fork(corpus), self._shifts.fork()
+        other._prompt = self._prompt
         other._passages, other._sources = self._passages.copy(), self._sources.copy()
         other._files, other._written = {path: known.copy() for path, known in self._files.items()}, self._written.copy()
         return other
@@ -161,8 +179,8 @@ class Reader:
         for number in found:
             passage = self._passages[number]
             if passage.form == "plain":
-                at = np.searchsorted(characters, passage.starts)
-                self._shelf.register(View(number, "plain", np.append(at, at[-1] + 1) + begin))
+                at = np.searchsorted(characters, passage.starts) + begin
+                self._shelf.register(View(number, "plain", [*at.tolist(), int(at[-1]) + 1]))
 
     def _file(self, found: range, blocks: list[tuple[int, str]]) -> None:
         """Note which passages of the prompt lie in the block of a file; what follows is the answer."""
@@ -180,7 +198,7 @@ class Reader:
 
     # ---- The answer ----
 
-    def hear(self, ids: list[int], pointer: int) -> list[tuple[int, int]]:
+    def hear(self, ids: list[int], pointer: int) -> list[Hint]:
         """Read what was said, which the corpus holds already; return the hints for what comes next.
 
         Parameters
@@ -195,7 +213,8 @@ class Reader:
         self._stream.add(pieces, len(self._corpus) - len(ids))
         self._hints = []
         number = self._shelf.remember(pointer)
-        for opening in self._watcher.feed(piece):
+        openings = self._watcher.feed(piece)
+        for opening in openings:
             self._open(opening)
         if self._doubted:
             self._decide()
@@ -206,12 +225,14 @@ class Reader:
         if isinstance(guess, Line):
             self._hint_line(guess)
         elif guess is not None:
-            self._say(guess.text)
+            self._hint(self._dictation.say(guess.text), DICTATED)
         if number >= 0:
             self._compare_lines(self._shelf.views[number], pointer)
         if b"\n" in piece and not inside and not self._hunks.inside:
             self._compare_shifts(piece)
         self._expect(piece, pointer)
+        for hint in self._dictation.hear(piece, openings, self._stream.text):
+            self._hint(*hint)
         return self._hints
 
     def near(self, pointer: int) -> list[tuple[int, int]]:
@@ -307,10 +328,10 @@ class Reader:
 
     # ---- Hints ----
 
-    def _hint(self, position: int, worth: int) -> None:
+    def _hint(self, position: int, worth: int, kind: str = RULE) -> None:
         """Note a place that may come next."""
         if self._corpus.first <= position < len(self._corpus):
-            self._hints.append((position, worth))
+            self._hints.append((position, worth, kind))
 
     def _hint_line(self, guess: Line) -> None:
         """Note the line that a diff goes to; its first token may have been said with the newline before it."""
@@ -318,13 +339,6 @@ class Reader:
         if position >= 0:
             place, length = self._corpus.nearest(position, 8, 24)
             self._hint(place if length else position, _LINE)
-
-    def _say(self, text: str) -> None:
-        """Note a text that the format dictates."""
-        if text not in self._sayings:
-            with self._shelf.aside():
-                self._sayings[text] = self._shelf.write_fixed(text)
-        self._hint(self._sayings[text], DICTATED)
 
     # ---- Renames ----
 

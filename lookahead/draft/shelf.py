@@ -23,12 +23,12 @@ _PATIENCE = 200  # looks at a view that was never right before it is looked at n
 class View(NamedTuple):
     """Lines of a passage in one surface form, from `first` on.
 
-    `lines` tells where each begins in the corpus, int64 [lines + 1], and where the last one ends.
+    `lines` tells where each begins in the corpus, and where the last one ends.
     """
 
     passage: int
     form: str
-    lines: NDArray[np.int64]
+    lines: list[int]
     first: int = 0
 
     def line(self, position: int) -> int:
@@ -37,7 +37,7 @@ class View(NamedTuple):
 
     def place(self, line: int) -> int:
         """Return the position at which a line begins, -1 for one that is not written here."""
-        return int(self.lines[line - self.first]) if 0 <= line - self.first < len(self.lines) - 1 else -1
+        return self.lines[line - self.first] if 0 <= line - self.first < len(self.lines) - 1 else -1
 
 
 class Surface(NamedTuple):
@@ -69,22 +69,23 @@ class Shelf:
         self._corpus = corpus
         self._tokens = tokens
         self.views: list[View] = []
+        self._bounds: list[tuple[int, int]] = []
         self._looks: list[int] = []
         self._recent: dict[int, int] = {}
 
     def fork(self, corpus: Corpus) -> Shelf:
         """Return a shelf of the same views in a copy of the corpus, of which nothing was copied yet."""
         other = Shelf(corpus, self._tokens)
-        other.views, other._looks = self.views.copy(), [0] * len(self.views)
+        other.views, other._bounds, other._looks = self.views.copy(), self._bounds.copy(), [0] * len(self.views)
         return other
 
     # ---- Writing ----
 
-    def write_fixed(self, text: str) -> int:
+    def write_fixed(self, text: str, source: str = "format") -> int:
         """Add a document of words that a format dictates; return its position."""
-        return self._append(self._tokens.encode_fixed(text), "format")
+        return self.write(self._tokens.encode_fixed(text), source)
 
-    def _append(self, ids: NDArray[np.int32], source: str) -> int:
+    def write(self, ids: NDArray[np.int32], source: str) -> int:
         """Add a document; return its position."""
         self._corpus.begin(source)
         begin = len(self._corpus)
@@ -97,15 +98,15 @@ class Shelf:
         encoded = iter(self._tokens.encode_all([text for part in parts for text in part]))
         for surface, part in zip(surfaces, parts, strict=True):
             ids = np.concatenate([next(encoded) for _ in part])
-            begin, offsets = self._append(ids, surface.source), character_offsets(self._tokens.pieces(ids.tolist()))
-            at = np.searchsorted(offsets, surface.starts)
-            lines = np.append(at, len(offsets)) + begin
-            self.register(View(surface.passage, surface.form, lines, surface.first))
+            begin, offsets = self.write(ids, surface.source), character_offsets(self._tokens.pieces(ids.tolist()))
+            at = np.append(np.searchsorted(offsets, surface.starts), len(offsets)) + begin
+            self.register(View(surface.passage, surface.form, at.tolist(), surface.first))
         return len(self.views) - 1
 
     def register(self, view: View) -> None:
         """Remember a view that stands in the corpus."""
         self.views.append(view)
+        self._bounds.append((view.lines[0], view.lines[-1]))
         self._looks.append(0)
 
     @contextmanager
@@ -121,9 +122,9 @@ class Shelf:
 
     def at(self, position: int) -> int:
         """Return the number of the view that a position lies in, -1 for none."""
-        for number in reversed(range(len(self.views))):
-            lines = self.views[number].lines
-            if lines[0] <= position <= lines[-1]:
+        for number in range(len(self._bounds) - 1, -1, -1):
+            first, last = self._bounds[number]
+            if first <= position <= last:
                 return number
         return -1
 

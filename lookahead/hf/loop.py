@@ -82,7 +82,7 @@ class Lookahead:
         self.exact = exact
         self.prediction = prediction
         self.options = Options.of(options)
-        Drafter(tokenizer).ids(prediction)  # says at once what is wrong with either
+        Drafter(tokenizer, **options).ids(prediction)  # says at once what is wrong with any of them
         self.stats = Stats()
         self._records = check_trace(trace)
         self.trace: Trace | None = None

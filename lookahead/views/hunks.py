@@ -84,7 +84,7 @@ class Hunks:
 
     def _end_line(self, line: bytes) -> Say | Line | None:
         """Take in a whole line."""
-        if header := _HEADER.match(line):
+        if line.startswith(b"@@ -") and (header := _HEADER.match(line)):
             start, old, _, new = (int(number) if number else 1 for number in header.groups())
             self._left, self._old, self._resembled = [old, new], start - 1, -1
             self._moved += new - old

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import ahocorasick
 
@@ -24,10 +25,7 @@ class Watcher:
     """
 
     def __init__(self, openings: Iterable[str]) -> None:
-        self._automaton = ahocorasick.Automaton()
-        for opening in openings:
-            self._automaton.add_word(_as_text(opening.encode()), opening)
-        self._automaton.make_automaton()
+        self._automaton = _automaton(frozenset(openings))
         self._search = self._automaton.iter("") if len(self._automaton) else None
 
     def feed(self, piece: bytes) -> list[Opening]:
@@ -36,6 +34,16 @@ class Watcher:
             return []
         self._search.set(_as_text(piece))
         return [Opening(opening, end + 1) for end, opening in self._search]
+
+
+@lru_cache(32)
+def _automaton(openings: frozenset[str]) -> Any:
+    """Build the automaton of some strings; streams share it."""
+    automaton = ahocorasick.Automaton()
+    for opening in openings:
+        automaton.add_word(_as_text(opening.encode()), opening)
+    automaton.make_automaton()
+    return automaton
 
 
 def _as_text(data: bytes) -> str:

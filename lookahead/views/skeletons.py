@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .dialects import Dialect
+
 __all__ = ["named_blocks", "skeletons"]
 
 _PATH = re.compile(r"(?<![\w./-])(?:[\w.-]{1,64}/){0,16}[\w.-]{1,64}\.\w{1,8}(?=[`*:]{0,3}$)")
@@ -11,15 +13,12 @@ _FIXED = (
     "```\n<<<<<<< SEARCH\n",
     "\n>>>>>>> REPLACE\n```\n",
     "\n*** End Patch\n",
-    '", "new_str": "',
-    '"}}\n</tool_call>',
 )
 _NAMING = (
     "```diff\n--- a/{path}\n+++ b/{path}\n@@ -1,7 +1,7 @@\n",
     "*** Begin Patch\n*** Update File: {path}\n@@\n",
-    '<tool_call>\n{{"name": "str_replace", "arguments": {{"path": "{path}", "old_str": "',
-    '<tool_call>\n{{"name": "write_file", "arguments": {{"path": "{path}", "content": "',
 )
+_TOOLS = (("str_replace", "old_str"), ("write_file", "content"))  # and the key behind the path
 
 
 def named_blocks(text: str) -> list[tuple[int, str]]:
@@ -32,7 +31,10 @@ def named_blocks(text: str) -> list[tuple[int, str]]:
     return found
 
 
-def skeletons(paths: list[str]) -> list[str]:
+def skeletons(paths: list[str], dialects: list[Dialect]) -> list[str]:
     """Return pieces of unified diffs, Aider's blocks, OpenAI's patches and tool calls, for the last two files."""
-    latest = list(dict.fromkeys(reversed(paths)))[:2] or ["file"]
-    return [*_FIXED, *(text.format(path=path) for path in reversed(latest) for text in _NAMING)]
+    latest = list(reversed(list(dict.fromkeys(reversed(paths)))[:2] or ["file"]))
+    fixed = [text for dialect in dialects for text in (dialect.next("new_str"), dialect.tail)]
+    naming = [text.replace("{path}", path) for path in latest for text in _NAMING]
+    calls = [dialect.call(tool, {"path": path}, key) for path in latest for dialect in dialects for tool, key in _TOOLS]
+    return [*_FIXED, *fixed, *naming, *calls]

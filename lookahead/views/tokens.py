@@ -7,6 +7,8 @@ import json
 import re
 import weakref
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -65,6 +67,29 @@ class Tokens:
         """Return the ids of a text, int32 [n], without special tokens."""
         return self.encode_all([text])[0]
 
+    def encode_within(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Return the ids of each text, int32 [n], as it is said within an answer: no space is put before it."""
+        if not self._adds_space:
+            return self.encode_all([*texts])
+        lines = self.encode_all([f"\n{text}" for text in texts])
+        begins = [
+            next((at for at, piece in enumerate(self.pieces(ids.tolist())) if piece == b"\n"), -1) for ids in lines
+        ]
+        return [
+            ids[at + 1 :] if at >= 0 else self.encode(text) for ids, at, text in zip(lines, begins, texts, strict=True)
+        ]
+
+    @cached_property
+    def _adds_space(self) -> bool:
+        """Whether a space is put before a text, as SentencePiece does."""
+        return b"".join(self.pieces(self.encode("x").tolist())).startswith(b" ")
+
+    def begins(self, text: bytes, ids: NDArray[np.int32]) -> list[int]:
+        """Return the byte of a text at which each of its tokens begins."""
+        pieces = self.pieces(ids.tolist())
+        ends = accumulate(map(len, pieces), initial=min(0, len(text) - sum(map(len, pieces))))  # but for a space added
+        return [max(0, end) for end in ends][:-1]
+
     def encode_all(self, texts: list[str]) -> list[NDArray[np.int32]]:
         """Return the ids of each text, int32 [n], without special tokens; several at once take less time."""
         backend: Any = getattr(self._tokenizer, "backend_tokenizer", None)
@@ -96,7 +121,7 @@ class Tokens:
         if text not in self._fixed:
             if len(self._fixed) >= 1024:
                 self._fixed.clear()
-            self._fixed[text] = self.encode(text)
+            self._fixed[text] = self.encode_within([text])[0]
         return self._fixed[text]
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:

@@ -19,6 +19,7 @@ FORMS: tuple[Form, ...] = (
     *(NUMBERED, ARROW, BAR, COLUMN, COLON, LETTER),
     *(ENTITIES, ENTITIES_QUOTED, SINGLE, DOUBLE),
 )
+_KNOWN = {each.name: each for each in FORMS}
 
 
 def form(name: str) -> Form:
@@ -30,8 +31,7 @@ def form(name: str) -> Form:
         When no form has that name.
 
     """
-    known = {each.name: each for each in FORMS}
-    found = known.get(name) or named(name)
+    found = _KNOWN.get(name) or named(name)
     if found is None:
-        raise ValueError(f"name is {name!r}; allowed is one of {', '.join(known)}, or 'indented_' with a number")
+        raise ValueError(f"name is {name!r}; allowed is one of {', '.join(_KNOWN)}, or 'indented_' with a number")
     return found
