@@ -21,17 +21,23 @@ def on_page_markdown(markdown: str, **kwargs: Any) -> str:
 
 def _described(name: str, command: Any) -> str:
     """Return the usage, the help and a table of the parameters of a command."""
-    arguments = [one.make_metavar(None) for one in command.params if one.param_type_name == "argument"]
+    arguments = [_written(one) for one in command.params if one.param_type_name == "argument"]
     usage = " ".join(["lookahead", name, "[OPTIONS]", *arguments])
     rows = [_row(one) for one in command.params]
     table = ["| | | by itself |", "|---|---|---|", *rows]
     return "\n\n".join([f"```text\n{usage}\n```", inspect.cleandoc(command.help), "\n".join(table)])
 
 
+def _written(argument: Any) -> str:
+    """Return how an argument stands in the usage."""
+    name = f"{argument.name.upper()}{'...' if argument.nargs == -1 else ''}"
+    return name if argument.required else f"[{name}]"
+
+
 def _row(parameter: Any) -> str:
     """Return a parameter as a row: how it is written, what it is for, its default."""
     if parameter.param_type_name == "argument":
-        written = f"`{parameter.make_metavar(None)}`"
+        written = f"`{_written(parameter)}`"
     else:
         value = "" if parameter.is_flag else f" {parameter.name.upper()}"
         written = " ".join(f"`{one}{value}`" for one in [*parameter.opts, *parameter.secondary_opts])
