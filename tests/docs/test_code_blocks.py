@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from transformers import TextStreamer, pipeline
 
+from tests.cli.commands import run
 from tests.docs.pages import PAGES, blocks
 
 pytest.importorskip("fastapi")  # the model is that of the server's tests
+pytest.importorskip("pydivsufsort")  # a page opens a corpus
 
 NAMES = [name for name in PAGES if blocks(name, "python")]
 MESSAGES = [{"role": "user", "content": "def total(items):\n    result = 0\n    for item in items:\n"}]
@@ -67,6 +69,8 @@ def test_the_code_of_a_page_runs(
     name: str, own: dict[str, Any], served: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.py").write_text(own["old_file"])
+    assert run("index", "file.py", "-o", "repository.lkh", "--tokenizer", own["name"]).exit_code == 0
     for line, code in blocks(name, "python"):
         code = code.replace("max_new_tokens=1024", "max_new_tokens=64")  # the rest would only take time
         exec(compile("\n" * line + code, str(PAGES[name]), "exec"), own)

@@ -39,7 +39,7 @@ def test_every_public_name_has_its_place(site: Path) -> None:
     found = re.findall(r'id="lookahead\.(\w+)"', page(site, "api"))
     missing = [f"::: lookahead.{name}" for name in lookahead.__all__ if name not in found]
     assert not missing, f"docs/api.md lacks {', '.join(missing)}"
-    assert not set(found) - set(lookahead.__all__) - {"hf", "trace"}
+    assert not set(found) - set(lookahead.__all__) - {"hf"}
 
 
 def test_every_option_is_told(site: Path) -> None:
@@ -72,3 +72,14 @@ def test_the_pages_load_nothing_from_elsewhere(site: Path) -> None:
         text = file.read_text(encoding="utf-8")
         found = re.findall(r'<(?:script|link|img)\b[^>]*(?:src|href)="(https?:[^"]*)"', text)
         assert found == [], file
+
+
+def test_programs_are_shown_as_they_are(site: Path) -> None:
+    text = page(site, "recipes")
+    shown = re.findall(r"<details.*?</details>", text, re.DOTALL)
+    programs = re.findall(r"<summary>(examples/\w+\.py)</summary>", text)
+    assert len(programs) == len(shown) == 5
+    for program, part in zip(programs, shown, strict=True):
+        code = html.unescape(re.sub(r"<[^>]+>", "", part.partition("</summary>")[2]))
+        assert code.strip() == (ROOT / program).read_text(encoding="utf-8").strip()
+    assert "8<" not in text and "???" not in text and "[[lookahead" not in page(site, "commands")

@@ -67,6 +67,25 @@ class _Without:
         return "plain"
 
 
+def test_a_session_remembers_an_answer(folder: str) -> None:
+    from examples import session
+
+    first, _, again = session.main(folder)
+    assert again[0] == first[0]
+    assert again[2] < again[1] / 2
+
+
+def test_a_repository_is_drafted_from(folder: str, tmp_path: Path) -> None:
+    pytest.importorskip("pydivsufsort")
+    from examples import repository
+    from tests.cli.commands import run
+
+    corpus = tmp_path / "data.lkh"
+    assert run("index", repository.DATA, "-o", corpus, "--tokenizer", folder).exit_code == 0
+    alone, known = repository.main(str(corpus), folder)
+    assert known < alone / 2
+
+
 def test_a_file_is_rewritten(folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "basket.py"
     file.write_text("def total(items):\n    return sum(items)\n")
