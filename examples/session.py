@@ -38,7 +38,7 @@ def answered(model: Any, tokenizer: Any, wanted: str, ahead: lookahead.Lookahead
     chat = [{"role": "user", "content": wanted}]
     written = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
     inputs = tokenizer(written, add_special_tokens=False, return_tensors="pt").to(model.device)
-    out = model.generate(**inputs, max_new_tokens=96, do_sample=False, custom_generate=ahead)
+    out = model.generate(**inputs, max_new_tokens=64, do_sample=False, custom_generate=ahead)
     return str(tokenizer.decode(out[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
 
 

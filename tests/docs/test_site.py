@@ -82,4 +82,4 @@ def test_programs_are_shown_as_they_are(site: Path) -> None:
     for program, part in zip(programs, shown, strict=True):
         code = html.unescape(re.sub(r"<[^>]+>", "", part.partition("</summary>")[2]))
         assert code.strip() == (ROOT / program).read_text(encoding="utf-8").strip()
-    assert "8<" not in text and "???" not in text and "[[lookahead" not in page(site, "commands")
+    assert "--8" not in text and "???" not in text and "[[lookahead" not in page(site, "commands")
