@@ -13,14 +13,21 @@ from transformers import pipeline
 import lookahead
 from lookahead.hf import smollm2
 
-QUESTION = "Repeat this line three times: the quick brown fox jumps over the lazy dog."
+QUESTION = """Copy this text:
+
+SERVER_HOST=127.0.0.1
+SERVER_PORT=8080
+SERVER_WORKERS=4
+CACHE_HOST=127.0.0.1
+CACHE_PORT=6379
+CACHE_SECONDS=300"""
 
 
 def with_pipeline(folder: str) -> str:
     """Answer by a pipeline of transformers."""
     chat: Any = pipeline("text-generation", model=folder)
     with lookahead.enabled(chat.model, chat.tokenizer) as ahead:
-        answer = chat([{"role": "user", "content": QUESTION}], max_new_tokens=48, do_sample=False)
+        answer = chat([{"role": "user", "content": QUESTION}], max_new_tokens=64, do_sample=False)
     print(f"pipeline: {ahead.stats.summary()}")
     return str(answer[0]["generated_text"][-1]["content"])
 
@@ -29,7 +36,7 @@ def with_smolagents(folder: str) -> str:
     """Answer by a model of smolagents."""
     from smolagents import ChatMessage, TransformersModel
 
-    agent = TransformersModel(folder, device_map="cpu", max_new_tokens=48)
+    agent = TransformersModel(folder, device_map="cpu", max_new_tokens=64)
     ahead = lookahead.enable(agent.model, agent.tokenizer)  # from now on; lookahead.disable(agent.model) ends it
     answer = agent.generate([ChatMessage("user", [{"type": "text", "text": QUESTION}])], do_sample=False)
     print(f"smolagents: {ahead.stats.summary()}")
