@@ -20,9 +20,10 @@ def main(url: str, path: str, change: str) -> str:
     with openai.OpenAI(base_url=url, api_key="none") as client:  # the server's key, where it has one
         stream = client.chat.completions.create(
             model=client.models.list().data[0].id,
-            messages=[{"role": "user", "content": f"{text}\n{change} Write the whole file, without any comment."}],
+            messages=[{"role": "user", "content": f"Copy this text. {change}\n\n{text}"}],
             prediction={"type": "content", "content": text},
             temperature=0,
+            max_completion_tokens=256,
             stream=True,
             stream_options={"include_usage": True},
         )

@@ -31,9 +31,9 @@ def test_a_server_is_told_what_to_expect(tmp_path: Path, capsys: pytest.CaptureF
     file.write_text("def total(items):\n    return sum(items)\n")
     with running() as server:
         answer = predicted_edit.main(f"{server.url}/v1", str(file), "Add types.")
-    asked = f"{file.read_text()}\nAdd types. Write the whole file, without any comment."
+    asked = f"Copy this text. Add types.\n\n{file.read_text()}"
     ids = prompt_of([{"role": "user", "content": asked}])
-    assert answer == vanilla(ids, max_new_tokens=512 - ids.shape[1], do_sample=False)[0]  # as far as the context goes
+    assert answer == vanilla(ids, max_new_tokens=256, do_sample=False)[0]
     said = capsys.readouterr()
     assert said.out == answer
     assert "of the prediction" in said.err
