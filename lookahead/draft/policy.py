@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cost import Cost, MeasuredCost
+from .probes import Probes
 
 __all__ = ["Policy"]
 
@@ -24,13 +25,15 @@ class Policy:
     the order of their path probability, so the best set of k tokens is the first k.
 
     Where drafting as such takes more time than it saves, as beside a tiny model, it pauses and is tried again after 16,
-    32, ... 512 steps. That needs the clock: with a given cost, or without times, there is no pause.
+    32, ... 512 steps. And sizes whose cost is in doubt are looked at now and then (`Probes`). Both need the clock: with
+    a given cost, or without times, there is neither.
 
     The `rows` of a batch share every forward: tokens are then the sum over the rows.
     """
 
     def __init__(self, cost: Cost, rows: int = 1) -> None:
         self.cost, self.rows = cost, rows
+        self._probes = Probes(cost) if isinstance(cost, MeasuredCost) else None
         # A high rate makes for short drafts until more is known.
         self._tokens, self._spent = 4.0 * rows * _START, _START
         self._saved, self._forward = 0.0, 0.0
@@ -52,16 +55,26 @@ class Policy:
 
     def least(self, budget: int) -> float:
         """Return the path probability below which no token of a draft of at most `budget` tokens can pay."""
-        return max(_LEAST, self.rate * self.cost.cheapest(budget)) if budget else 1.0
+        if not budget:
+            return 1.0
+        cheapest = self.cost.cheapest(budget)
+        if self._probes is not None and self._probes.due(budget):
+            cheapest = min(cheapest, self._probes.cheapest)
+        return max(_LEAST, self.rate * cheapest)
 
     def size(self, probs: NDArray[np.float32]) -> int:
         """Return how many tokens of a draft pay, given their path probabilities, float32 [n], which never rise."""
         if not len(probs):
             return 0
-        curve = self.cost.curve(len(probs))
-        gains = probs.cumsum(dtype=np.float64) - self.rate * (curve[1:] - 1.0)
-        best = int(gains.argmax())
-        return best + 1 if gains[best] > 0 else 0
+        gains = self._gains(probs, self.cost.curve(len(probs)))
+        if self._probes is not None and self._probes.due(len(probs)):
+            return self._probes.size(gains, self._gains(probs, self._probes.hope(len(probs))), self.rate)
+        return int(gains.argmax())
+
+    def _gains(self, probs: NDArray[np.float32], curve: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how many tokens the first 0, 1, ... of a draft earn beyond what they cost, float64 [n + 1]."""
+        earned = np.concatenate([[0.0], probs.cumsum(dtype=np.float64)])
+        return np.asarray(earned - self.rate * (curve - 1.0))
 
     def learn(self, tokens: int, size: int) -> None:
         """Hear that a forward with `size` draft tokens gave `tokens`."""
@@ -76,6 +89,8 @@ class Policy:
         if not isinstance(self.cost, MeasuredCost):
             return
         self.cost.learn(size, context, forward)
+        if self._probes is not None:
+            self._probes.pay(tokens * self.rows, self.rate, forward)
         if self.pauses:
             self._waiting -= 1
             return
