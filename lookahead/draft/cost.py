@@ -88,8 +88,8 @@ class MeasuredCost:
     """
 
     def __init__(self, slope: float = PRIOR) -> None:
-        self._prior = 1.0 + slope * np.array(_KNOTS, np.float64)
-        self.hope: NDArray[np.float64] = 1.0 + slope * _SIZES
+        self._prior: NDArray[np.float64] = 1.0 + slope * np.array(_KNOTS, np.float64)
+        self.hope: NDArray[np.float64] = np.interp(_SIZES, _KNOTS, self._prior)
         self._times: dict[int, dict[int, deque[tuple[int, float]]]] = {}
         self._bases: dict[int, NDArray[np.float64]] = {}  # curves at the knots, to which times are relative
         self._kept: dict[int, dict[int, tuple[float, int]]] = {}
@@ -205,7 +205,8 @@ class MeasuredCost:
         trust = np.array([0.5 ** (row[knot][1] - 1) for knot in knots])
         ratios = (np.array([row[knot][0] for knot in knots]) / self._prior[knots]) ** trust
         rising = _rising(np.interp(np.arange(len(_KNOTS)), knots, ratios) * self._prior, np.ones(len(_KNOTS)))
-        return np.minimum(rising / rising[0], _PLAUSIBLE)
+        plausible: NDArray[np.float64] = np.minimum(rising / rising[0], _PLAUSIBLE)
+        return plausible
 
 
 def _cheapest(curve: NDArray[np.float64]) -> list[float]:

@@ -75,9 +75,7 @@ def test_what_is_kept_as_json_comes_back_and_ages_until_it_is_measured(steps: li
         cost.learn(size, context, seconds)
     kept = json.loads(json.dumps(cost.state()))
     again.restore(kept)
-    older = {
-        context: {size: [known, age + 1] for size, (known, age) in row.items()} for context, row in kept.items()
-    }
+    older = {context: {size: [known, age + 1] for size, (known, age) in row.items()} for context, row in kept.items()}
     assert json.loads(json.dumps(again.state())) == older
     size, context, seconds = steps[-1]
     again.learn(size, context, seconds)
@@ -100,7 +98,7 @@ def test_what_is_kept_counts_until_measured_and_no_more_than_plausible(kept: flo
     cost.learn(0, 500, 0.05)
     assert cost.curve(8)[4] == pytest.approx(min(kept, 5.0)), "costs are relative: a slower machine changes none"
     cost.learn(4, 500, 0.1)
-    assert cost.curve(8)[4] == pytest.approx(2.0), "the first measurement replaces what was kept"
+    assert cost.curve(8)[4] == pytest.approx(2.0, rel=0.05), "the first measurement replaces what was kept"
 
 
 def test_what_nobody_measures_is_forgotten_from_process_to_process() -> None:
