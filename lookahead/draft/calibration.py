@@ -45,7 +45,8 @@ class Calibration:
 
     The odds of the tables are moved by the ratio of what was observed to what was expected: first for copies of every
     length, how they begin and how they go on, which adapts to a text within a few dozen tokens; then for each length,
-    then for each source against that. Rare outcomes carry the evidence, so a rate near 1 is judged over many more guesses than one near a half.
+    then for each source against that. Rare outcomes carry the evidence, so a rate near 1 is judged over many more
+    guesses than one near a half.
 
     Attributes
     ----------
