@@ -14,7 +14,9 @@ _LEAST = 0.001  # path probability below which nothing is looked at
 _MEMORY = 0.98  # what the rate so far keeps of its weight with each step
 _START = 10.0  # steps that the first guess of the rate is worth
 _TRIED = 32  # steps over which drafting has to earn its own time
+_LOSS = 0.01  # of a forward's time that drafting may lose at each of these steps
 _SHORTEST, _LONGEST = 16, 512  # steps without drafting
+_SELDOM = 16  # steps at rest from one look at the model's second thoughts to the next, at most
 
 
 class Policy:
@@ -25,8 +27,9 @@ class Policy:
     the order of their path probability, so the best set of k tokens is the first k.
 
     Where drafting as such takes more time than it saves, as beside a tiny model, it pauses and is tried again after 16,
-    32, ... 512 steps. And sizes whose cost is in doubt are looked at now and then (`Probes`). Both need the clock: with
-    a given cost, or without times, there is neither.
+    32, ... 512 steps; at once where no draft was made and thinking of them took as much as a whole trial may lose. And
+    sizes whose cost is in doubt are looked at now and then (`Probes`). Both need the clock: with a given cost, or
+    without times, there is neither.
 
     The `rows` of a batch share every forward: tokens are then the sum over the rows.
     """
@@ -37,7 +40,8 @@ class Policy:
         # A high rate makes for short drafts until more is known.
         self._tokens, self._spent = 4.0 * rows * _START, _START
         self._saved, self._forward = 0.0, 0.0
-        self._tried, self._waiting, self._wait = 0, 0, _SHORTEST
+        self._tried, self._drafted, self._waiting, self._wait = 0, 0, 0, _SHORTEST
+        self._resting = 0
 
     @property
     def rate(self) -> float:
@@ -52,6 +56,11 @@ class Policy:
     def pauses(self) -> bool:
         """Whether drafting as such does not pay now."""
         return self._waiting > 0
+
+    @property
+    def listens(self) -> bool:
+        """Whether to ask for what the model almost said: at every step, but seldom where nothing is drafted."""
+        return not self.pauses and self._resting % min(_SELDOM, self._resting // 8 + 1) == 0
 
     def least(self, budget: int) -> float:
         """Return the path probability below which no token of a draft of at most `budget` tokens can pay."""
@@ -78,6 +87,7 @@ class Policy:
 
     def learn(self, tokens: int, size: int) -> None:
         """Hear that a forward with `size` draft tokens gave `tokens`."""
+        self._resting = 0 if size else self._resting + 1
         self._tokens = _MEMORY * self._tokens + tokens
         self._spent = _MEMORY * self._spent + float(self.cost.curve(size)[size])
 
@@ -98,10 +108,12 @@ class Policy:
         self._saved += tokens * plain - forward - drafting
         self._forward += plain
         self._tried += 1
-        if self._tried < _TRIED:
+        self._drafted += size
+        gives_up = not self._drafted and self._saved < -_LOSS * _TRIED * plain
+        if self._tried < _TRIED and not gives_up:
             return
-        if self._saved < -0.01 * self._forward:
+        if self._saved < -_LOSS * self._forward:
             self._waiting, self._wait = self._wait, min(2 * self._wait, _LONGEST)
         else:
             self._wait = _SHORTEST
-        self._saved, self._forward, self._tried = 0.0, 0.0, 0
+        self._saved, self._forward, self._tried, self._drafted = 0.0, 0.0, 0, 0
