@@ -49,8 +49,9 @@ class Policy:
         return self._tokens / self._spent
 
     def go_on(self, other: Policy) -> None:
-        """Take over the rate of the policy for more rows, of which some have ended."""
+        """Take over the rate and the pause of the policy for more rows, of which some have ended."""
         self._tokens, self._spent = other._tokens * self.rows / other.rows, other._spent
+        self._resting, self._waiting, self._wait = other._resting, other._waiting, other._wait
 
     @property
     def pauses(self) -> bool:

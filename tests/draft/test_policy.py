@@ -67,6 +67,13 @@ def test_drafting_that_finds_nothing_pauses_as_soon_as_it_has_lost_what_a_trial_
     assert pauses == {0.001: 40, 0.005: 40, 0.05: 7, 0.5: 1}
 
 
+def test_a_pause_goes_on_when_rows_have_ended() -> None:
+    many, few = Policy(MeasuredCost(), rows=16), Policy(MeasuredCost(), rows=12)
+    many.learn_times(1.0, 0, 500, 1.0, 0.5)
+    few.go_on(many)
+    assert many.pauses and few.pauses
+
+
 def test_drafts_that_fail_are_tried_for_a_whole_trial() -> None:
     policy = Policy(MeasuredCost())
     for step in range(32):
