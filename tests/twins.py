@@ -354,9 +354,9 @@ def chance_of(tables: Any, kind: int, role: int, length: int, raw: float) -> flo
 
 
 def cells_of(tables: Any, kind: int, role: int, length: int) -> list[Any]:
-    """All short or all long matches, all matches of this length, those of this kind."""
+    """All copies, or all else in this role; all matches of this length; those of this kind."""
     evidence = tables[2]
-    return [evidence[0, role, 13 if length < 8 else 14], *(evidence[one, role, bucket_of(length)] for one in (0, kind))]
+    return [evidence[0, 0 if role == 2 else role, 13], *(evidence[one, role, bucket_of(length)] for one in (0, kind))]
 
 
 def observe(tables: Any, kind: int, role: int, length: int, raw: float, hit: bool) -> None:

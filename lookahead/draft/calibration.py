@@ -43,18 +43,19 @@ LATER: NDArray[np.float32] = np.interp(np.arange(LONGEST + 1), _LENGTHS, _LATER)
 class Calibration:
     """What became of guesses, by source and match length; recent evidence counts more.
 
-    The odds of the tables are moved by the ratio of what was observed to what was expected: first for all short or all
-    long matches, which adapts to a text within a few dozen tokens, then for each length, then for each source against
-    that. Rare outcomes carry the evidence, so a rate near 1 is judged over many more guesses than one near a half.
+    The odds of the tables are moved by the ratio of what was observed to what was expected: first for copies of every
+    length, how they begin and how they go on, which adapts to a text within a few dozen tokens; then for each length,
+    then for each source against that. Rare outcomes carry the evidence, so a rate near 1 is judged over many more
+    guesses than one near a half.
 
     Attributes
     ----------
-    evidence : EVIDENCE [kinds, roles, buckets + 2]
-        Decayed sums; kind 0 is everything together, its last two columns all short and all long matches.
+    evidence : EVIDENCE [kinds, roles, buckets + 1]
+        Decayed sums; kind 0 is everything together, its last column all match lengths.
     """
 
     def __init__(self) -> None:
-        self.evidence = np.zeros((_KINDS, 4, kernels.BUCKETS + 2), kernels.EVIDENCE)
+        self.evidence = np.zeros((_KINDS, 4, kernels.BUCKETS + 1), kernels.EVIDENCE)
         self._kinds = {"recycled": RECYCLED}
 
     def kind(self, source: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import threading
 from collections import deque
@@ -16,8 +17,11 @@ __all__ = ["Cost", "FixedCost", "MeasuredCost", "cost_of"]
 PRIOR = 0.002  # forwards that a draft token costs where nothing else is known; nearer to what a GPU takes
 _KNOTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096)
 _SIZES = np.arange(_KNOTS[-1] + 1)
+_NEAREST = np.abs(_SIZES[:, None] - np.array(_KNOTS)).argmin(axis=1)  # the knot that stands for each size
+_PLAUSIBLE = 1.0 + np.array(_KNOTS, np.float64)  # what feeding the tokens one after the other would cost
 _KEPT = 9  # latest times of a knot, of which the median counts
 _AGE = 1024  # forwards after which a time counts no more
+_TWICE = 2  # times of late, below which a knot is in doubt
 _RENEW = 8  # forwards between two looks at the curve, but for the first ones
 
 
@@ -64,41 +68,62 @@ class MeasuredCost:
     """A cost that is learnt from the clock: medians at some sizes, a straight prior between and beyond them.
 
     Times are kept apart by the context's length in powers of 4, since attention's share grows with it. What a knot
-    (a size) took is taken relative to the prior ``1 + slope k``; between knots that ratio is interpolated, so an
-    unknown size costs what its neighbours suggest. Medians withstand outliers, and the curve is made monotone by
-    pooling neighbours that fall (isotonic regression). Steps of the hardware show as far as the knots tell them apart.
+    (a size) took is taken relative to a base: what an earlier process kept, else the nearest context's curve, else the
+    prior ``1 + slope k``. Between knots that ratio is interpolated, so an unknown size costs what its neighbours
+    suggest. Medians withstand outliers, and the curve is made monotone by pooling neighbours that fall (isotonic
+    regression). Steps of the hardware show as far as the knots tell them apart.
+
+    A loaded or paused machine spoils times, and what looks too dear to be drafted is not measured again by itself. So
+    a knot is in doubt until it was measured twice of late. One in doubt is held to cost no more than feeding its tokens
+    one after the other, ``1 + k``; and `Probes` look at it, paid out of `credit`.
 
     Attributes
     ----------
     heard : int
         Times taken in since the object was made.
+    credit : float
+        Forwards' time that may be spent on looking at what is in doubt: a share of all time spent so far.
+    hope : float64 [4097]
+        What each size would cost by the prior.
     """
 
     def __init__(self, slope: float = PRIOR) -> None:
-        self._prior = 1.0 + slope * np.array(_KNOTS, np.float64)
+        self._prior: NDArray[np.float64] = 1.0 + slope * np.array(_KNOTS, np.float64)
+        self.hope: NDArray[np.float64] = np.interp(_SIZES, _KNOTS, self._prior)
         self._times: dict[int, dict[int, deque[tuple[int, float]]]] = {}
+        self._bases: dict[int, NDArray[np.float64]] = {}  # curves at the knots, to which times are relative
+        self._kept: dict[int, dict[int, tuple[float, int]]] = {}
         self._context = 0
         self._known: NDArray[np.float64] = self._prior
+        self._doubtful = np.ones(len(_SIZES), np.bool_)
+        self._plain = 0.0
         self._cheapest = _cheapest(self._prior)
         self._looked = -1
         self._lock = threading.Lock()  # one model may serve several threads
-        self.heard = 0
+        self.heard, self.credit = 0, 0.0
 
     def learn(self, size: int, context: int, seconds: float) -> None:
         """Hear how long a forward with `size` draft tokens behind `context` tokens took."""
         self._context = max(0, (context.bit_length() - 9) // 2)
-        knot = min(range(len(_KNOTS)), key=lambda one: abs(_KNOTS[one] - size))
+        knot = int(_NEAREST[min(size, _KNOTS[-1])])
         expected = np.interp(size, _KNOTS, self._prior) / self._prior[knot]
         with self._lock:
-            times = self._times.setdefault(self._context, {}).setdefault(knot, deque(maxlen=_KEPT))
+            if self._context not in self._times:
+                self._bases[self._context] = self._base(self._context)
+                self._times[self._context] = {}
+            times = self._times[self._context].setdefault(knot, deque(maxlen=_KEPT))
             self.heard += 1
             times.append((self.heard, seconds / float(expected)))
+            if self._doubtful[_KNOTS[knot]]:
+                self._looked = -1  # look at the curve at once
 
     def curve(self, budget: int) -> NDArray[np.float64]:
         """Return the cost at each size up to `budget`, float64 [budget + 1]."""
         with self._lock:
             if self._looked < 0 or self.heard - self._looked >= min(_RENEW, self._looked + 1):
-                self._looked, self._known = self.heard, np.interp(_SIZES, _KNOTS, self._estimate())
+                self._looked = self.heard
+                curve, self._plain, doubtful = self._estimate(self._nearest(self._context))
+                self._known, self._doubtful = np.interp(_SIZES, _KNOTS, curve), doubtful[_NEAREST]
                 self._cheapest = _cheapest(self._known)
         return self._known[: budget + 1]
 
@@ -107,44 +132,81 @@ class MeasuredCost:
         self.curve(budget)
         return self._cheapest[min(budget, len(self._cheapest) - 1)]
 
-    def _estimate(self) -> NDArray[np.float64]:
-        """Return the relative cost at the knots."""
-        if not self._times:
-            return self._prior
-        nearest = min(self._times, key=lambda context: abs(context - self._context))
-        knots, values, weights = list[int](), list[float](), list[float]()
-        for knot, times in sorted(self._times[nearest].items()):
+    def doubtful(self, budget: int) -> NDArray[np.bool_]:
+        """Return which sizes up to `budget` are in doubt, bool [budget + 1]."""
+        self.curve(budget)
+        return self._doubtful[: budget + 1]
+
+    def forwards(self, seconds: float) -> float:
+        """Return how many forwards without a draft take so long; 0 where nothing was measured yet."""
+        self.curve(0)
+        return seconds / self._plain if self._plain > 0 else 0.0
+
+    def _nearest(self, context: int) -> int | None:
+        """Return the measured context that is nearest to one."""
+        return min(self._times, key=lambda one: abs(one - context), default=None)
+
+    def _base(self, context: int) -> NDArray[np.float64]:
+        """Return the curve at the knots that a context begins with: what is kept of it, else of its neighbours."""
+        nearest = self._nearest(context)
+        if nearest is not None and context not in self._kept:
+            return self._estimate(nearest)[0]
+        if self._kept:
+            return self._curve_kept(self._kept[min(self._kept, key=lambda one: abs(one - context))])
+        return self._prior
+
+    def _estimate(self, context: int | None) -> tuple[NDArray[np.float64], float, NDArray[np.bool_]]:
+        """Return a measured context's relative cost at the knots, seconds without a draft, and which are in doubt."""
+        if context is None:
+            return self._base(self._context), 0.0, np.ones(len(_KNOTS), np.bool_)
+        knots, values, counted = list[int](), list[float](), np.full(len(_KNOTS), 0.1)
+        for knot, times in sorted(self._times[context].items()):
             while len(times) > 1 and times[0][0] < self.heard - _AGE:
                 times.popleft()
             knots.append(knot)
-            values.append(statistics.median(seconds for _, seconds in times))
-            weights.append(float(len(times)))
-        ratios = np.interp(np.arange(len(_KNOTS)), knots, np.array(values) / self._prior[knots])
-        counted = np.full(len(_KNOTS), 0.1)
-        counted[knots] = weights
-        rising = _rising(ratios * self._prior, counted)
-        relative: NDArray[np.float64] = rising / rising[0]
-        return relative
+            values.append(statistics.median_low(seconds for _, seconds in times))
+            counted[knot] = len(times) if times[-1][0] >= self.heard - _AGE else 0.5
+        base = self._bases[context]
+        rising = _rising(np.interp(np.arange(len(_KNOTS)), knots, np.array(values) / base[knots]) * base, counted)
+        doubtful, curve = counted < _TWICE, rising / rising[0]
+        capped = np.where(doubtful, np.minimum(curve, _PLAUSIBLE), curve)
+        return np.maximum.accumulate(capped), float(rising[0]), doubtful
 
     # ---- To keep ----
 
     def state(self) -> dict[str, Any]:
-        """Return the medians, to be kept as JSON: {context: {size: seconds}}."""
+        """Return what is known, to be kept as JSON: {context: {size: [cost in forwards, age]}}.
+
+        The age counts the processes that passed a cost on without measuring it.
+        """
         with self._lock:
-            return {
-                str(context): {
-                    str(_KNOTS[knot]): statistics.median(seconds for _, seconds in times) for knot, times in row.items()
-                }
-                for context, row in self._times.items()
-            }
+            known = {context: dict(row) for context, row in self._kept.items()}
+            for context, row in self._times.items():
+                curve = self._estimate(context)[0]
+                known.setdefault(context, {}).update({knot: (float(curve[knot]), 0) for knot in row})
+        return {
+            str(context): {str(_KNOTS[knot]): [*found] for knot, found in sorted(row.items())}
+            for context, row in known.items()
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up what `state` gave; anything else in there is passed over."""
         for context, row in state.items():
-            for size, seconds in row.items():
-                if str(context).isdecimal() and int(size) in _KNOTS and 0 < float(seconds) < 3600:
-                    known = deque([(0, float(seconds))], maxlen=_KEPT)
-                    self._times.setdefault(int(context), {}).setdefault(_KNOTS.index(int(size)), known)
+            for size, found in row.items():
+                if not isinstance(found, list) or len(found) != 2 or not str(context).isdecimal():
+                    continue
+                cost, age = float(found[0]), int(found[1])
+                if int(size) in _KNOTS and 0 < cost < math.inf and age >= 0:
+                    self._kept.setdefault(int(context), {})[_KNOTS.index(int(size))] = cost, age + 1
+
+    def _curve_kept(self, row: dict[int, tuple[float, int]]) -> NDArray[np.float64]:
+        """Return the relative cost at the knots that is kept; the older, the nearer to the prior."""
+        knots = sorted(row)
+        trust = np.array([0.5 ** (row[knot][1] - 1) for knot in knots])
+        ratios = (np.array([row[knot][0] for knot in knots]) / self._prior[knots]) ** trust
+        rising = _rising(np.interp(np.arange(len(_KNOTS)), knots, ratios) * self._prior, np.ones(len(_KNOTS)))
+        plausible: NDArray[np.float64] = np.minimum(rising / rising[0], _PLAUSIBLE)
+        return plausible
 
 
 def _cheapest(curve: NDArray[np.float64]) -> list[float]:

@@ -301,7 +301,7 @@ class Drafter:
         tokens, last = accepted.tokens, self._last
         draft = self._draft if accepted.draft is None else accepted.draft
         self._take_in(tokens, accepted.path)
-        if tokens and self._recycles and accepted.successors is not None and not self.policy.pauses:
+        if tokens and self._recycles and accepted.successors is not None and self.policy.listens:
             nodes, successors, shares = accepted.successors(KEPT)
             known = [*draft.tokens.tolist(), last]  # where -1 is the last one
             self.successors.learn([known[node] for node in nodes], successors, shares)

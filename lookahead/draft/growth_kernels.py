@@ -31,7 +31,6 @@ SPROUTS = 256  # most guesses at one time that are no copies
 LEAST = 0.001  # of the probability is always left for what is no copy
 SUREST = 0.9  # share of a successor beyond which it is believed no more
 BUCKETS = 13  # of match lengths
-SHORT = 6  # buckets of lengths below 8
 STRENGTH = 1.0  # rare outcomes (a miss of a good guess, a hit of a bad one) that the expectation is worth
 GENERAL, SPECIAL = 8.0, 25.0  # rare outcomes over which evidence is forgotten: of all kinds, of one kind
 
@@ -79,10 +78,14 @@ def corrected(chance: float, cell: NDArray[np.void]) -> float:
 
 @kernel
 def chance_of(tables: Tables, kind: Number, role: Number, length: Number, raw: Real) -> float:
-    """Chance of a guess, given its chance by the tables: corrected by the evidence of all kinds, then of its kind."""
+    """Chance of a guess, given its chance by the tables: corrected by the evidence of all kinds, then of its kind.
+
+    Whether this is text that copies is told by how copies begin and by how they go on, together: where nothing is
+    copied hardly any goes on for long, and later guesses alone would be believed as they were where all was copied.
+    """
     evidence = tables[2]
     bucket = bucket_of(length)
-    chance = corrected(np.float64(raw), evidence[0, role, BUCKETS + (bucket >= SHORT)])
+    chance = corrected(np.float64(raw), evidence[0, BEST if role == NEXT else role, BUCKETS])
     return corrected(corrected(chance, evidence[0, role, bucket]), evidence[kind, role, bucket])
 
 
@@ -236,8 +239,8 @@ def observe(tables: Tables, kind: Number, role: Number, length: Number, raw: Rea
     bucket, rarity = bucket_of(length), min(raw, 1.0 - raw)
     chance: float = np.float64(raw)
     for step in range(3):
-        column = BUCKETS + (bucket >= SHORT) if step == 0 else bucket
-        cell = tables[2][kind if step == 2 else 0, role, column]
+        row, column = (BEST if role == NEXT else role, BUCKETS) if step == 0 else (role, bucket)
+        cell = tables[2][kind if step == 2 else 0, row, column]
         expected = chance
         chance = corrected(chance, cell)
         kept = 1.0 - rarity / (SPECIAL if step == 2 else GENERAL)

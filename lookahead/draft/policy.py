@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cost import Cost, MeasuredCost
+from .probes import Probes
 
 __all__ = ["Policy"]
 
@@ -13,7 +14,9 @@ _LEAST = 0.001  # path probability below which nothing is looked at
 _MEMORY = 0.98  # what the rate so far keeps of its weight with each step
 _START = 10.0  # steps that the first guess of the rate is worth
 _TRIED = 32  # steps over which drafting has to earn its own time
+_LOSS = 0.01  # of a forward's time that drafting may lose at each of these steps
 _SHORTEST, _LONGEST = 16, 512  # steps without drafting
+_SELDOM = 16  # steps at rest from one look at the model's second thoughts to the next, at most
 
 
 class Policy:
@@ -24,17 +27,21 @@ class Policy:
     the order of their path probability, so the best set of k tokens is the first k.
 
     Where drafting as such takes more time than it saves, as beside a tiny model, it pauses and is tried again after 16,
-    32, ... 512 steps. That needs the clock: with a given cost, or without times, there is no pause.
+    32, ... 512 steps; at once where no draft was made and thinking of them took as much as a whole trial may lose. And
+    sizes whose cost is in doubt are looked at now and then (`Probes`). Both need the clock: with a given cost, or
+    without times, there is neither.
 
     The `rows` of a batch share every forward: tokens are then the sum over the rows.
     """
 
     def __init__(self, cost: Cost, rows: int = 1) -> None:
         self.cost, self.rows = cost, rows
+        self._probes = Probes(cost) if isinstance(cost, MeasuredCost) else None
         # A high rate makes for short drafts until more is known.
         self._tokens, self._spent = 4.0 * rows * _START, _START
         self._saved, self._forward = 0.0, 0.0
-        self._tried, self._waiting, self._wait = 0, 0, _SHORTEST
+        self._tried, self._drafted, self._waiting, self._wait = 0, 0, 0, _SHORTEST
+        self._resting = 0
 
     @property
     def rate(self) -> float:
@@ -42,29 +49,46 @@ class Policy:
         return self._tokens / self._spent
 
     def go_on(self, other: Policy) -> None:
-        """Take over the rate of the policy for more rows, of which some have ended."""
+        """Take over the rate and the pause of the policy for more rows, of which some have ended."""
         self._tokens, self._spent = other._tokens * self.rows / other.rows, other._spent
+        self._resting, self._waiting, self._wait = other._resting, other._waiting, other._wait
 
     @property
     def pauses(self) -> bool:
         """Whether drafting as such does not pay now."""
         return self._waiting > 0
 
+    @property
+    def listens(self) -> bool:
+        """Whether to ask for what the model almost said: at every step, but seldom where nothing is drafted."""
+        return not self.pauses and self._resting % min(_SELDOM, self._resting // 8 + 1) == 0
+
     def least(self, budget: int) -> float:
         """Return the path probability below which no token of a draft of at most `budget` tokens can pay."""
-        return max(_LEAST, self.rate * self.cost.cheapest(budget)) if budget else 1.0
+        if not budget:
+            return 1.0
+        cheapest = self.cost.cheapest(budget)
+        if self._probes is not None and self._probes.due(budget):
+            cheapest = min(cheapest, self._probes.cheapest)
+        return max(_LEAST, self.rate * cheapest)
 
     def size(self, probs: NDArray[np.float32]) -> int:
         """Return how many tokens of a draft pay, given their path probabilities, float32 [n], which never rise."""
         if not len(probs):
             return 0
-        curve = self.cost.curve(len(probs))
-        gains = probs.cumsum(dtype=np.float64) - self.rate * (curve[1:] - 1.0)
-        best = int(gains.argmax())
-        return best + 1 if gains[best] > 0 else 0
+        gains = self._gains(probs, self.cost.curve(len(probs)))
+        if self._probes is not None and self._probes.due(len(probs)):
+            return self._probes.size(gains, self._gains(probs, self._probes.hope(len(probs))), self.rate)
+        return int(gains.argmax())
+
+    def _gains(self, probs: NDArray[np.float32], curve: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how many tokens the first 0, 1, ... of a draft earn beyond what they cost, float64 [n + 1]."""
+        earned = np.concatenate([[0.0], probs.cumsum(dtype=np.float64)])
+        return np.asarray(earned - self.rate * (curve - 1.0))
 
     def learn(self, tokens: int, size: int) -> None:
         """Hear that a forward with `size` draft tokens gave `tokens`."""
+        self._resting = 0 if size else self._resting + 1
         self._tokens = _MEMORY * self._tokens + tokens
         self._spent = _MEMORY * self._spent + float(self.cost.curve(size)[size])
 
@@ -76,6 +100,8 @@ class Policy:
         if not isinstance(self.cost, MeasuredCost):
             return
         self.cost.learn(size, context, forward)
+        if self._probes is not None:
+            self._probes.pay(tokens * self.rows, self.rate, forward)
         if self.pauses:
             self._waiting -= 1
             return
@@ -83,10 +109,12 @@ class Policy:
         self._saved += tokens * plain - forward - drafting
         self._forward += plain
         self._tried += 1
-        if self._tried < _TRIED:
+        self._drafted += size
+        gives_up = not self._drafted and self._saved < -_LOSS * _TRIED * plain
+        if self._tried < _TRIED and not gives_up:
             return
-        if self._saved < -0.01 * self._forward:
+        if self._saved < -_LOSS * self._forward:
             self._waiting, self._wait = self._wait, min(2 * self._wait, _LONGEST)
         else:
             self._wait = _SHORTEST
-        self._saved, self._forward, self._tried = 0.0, 0.0, 0
+        self._saved, self._forward, self._tried, self._drafted = 0.0, 0.0, 0, 0

@@ -69,18 +69,79 @@ def test_nothing_heard_is_the_prior_and_an_unknown_context_is_like_the_nearest()
 
 
 @given(STEPS)
-def test_what_is_kept_as_json_comes_back(steps: list[tuple[int, int, float]]) -> None:
+def test_what_is_kept_as_json_comes_back_and_ages_until_it_is_measured(steps: list[tuple[int, int, float]]) -> None:
     cost, again = MeasuredCost(), MeasuredCost()
     for size, context, seconds in steps:
         cost.learn(size, context, seconds)
-    again.restore(json.loads(json.dumps(cost.state())))
-    assert again.state() == cost.state()
+    kept = json.loads(json.dumps(cost.state()))
+    again.restore(kept)
+    older = {context: {size: [known, age + 1] for size, (known, age) in row.items()} for context, row in kept.items()}
+    assert json.loads(json.dumps(again.state())) == older
+    size, context, seconds = steps[-1]
+    again.learn(size, context, seconds)
+    now = {(one, size): age for one, row in again.state().items() for size, (_, age) in row.items()}
+    assert sorted(now.values())[0] == 0 and list(now.values()).count(0) == 1
 
 
-def test_what_is_no_time_is_passed_over() -> None:
+def test_what_is_no_cost_is_passed_over() -> None:
     cost = MeasuredCost()
-    cost.restore({"1": {"0": -1, "5": 1.0, "4": 1e9}, "x": {"0": 1.0}})
+    cost.restore({"1": {"0": [-1, 0], "5": [1.0, 0], "4": [1.0], "8": 2.0, "16": [1.0, -1]}, "x": {"0": [1.0, 0]}})
+    cost.restore({"2": {"4": [float("inf"), 0], "8": [float("nan"), 0]}})
     assert cost.state() == {}
+
+
+@pytest.mark.parametrize("kept", [3.0, 1e6])
+def test_what_is_kept_counts_until_measured_and_no_more_than_plausible(kept: float) -> None:
+    cost = MeasuredCost(0.1)
+    cost.restore({"0": {"0": [1.0, 0], "4": [kept, 0]}})
+    assert cost.curve(8)[4] == pytest.approx(min(kept, 5.0))
+    cost.learn(0, 500, 0.05)
+    assert cost.curve(8)[4] == pytest.approx(min(kept, 5.0)), "costs are relative: a slower machine changes none"
+    cost.learn(4, 500, 0.1)
+    assert cost.curve(8)[4] == pytest.approx(2.0, rel=0.05), "the first measurement replaces what was kept"
+
+
+def test_what_nobody_measures_is_forgotten_from_process_to_process() -> None:
+    state, seen = {"0": {"0": [1.0, 0], "4": [3.0, 0]}}, []
+    for _ in range(8):
+        cost = MeasuredCost(0.1)
+        cost.restore(state)
+        seen.append(cost.curve(4)[4])
+        state = cost.state()
+    assert seen[0] == pytest.approx(3.0) and (np.diff(seen) < 0).all()
+    assert seen[-1] == pytest.approx(1.4, abs=0.05)
+
+
+def test_a_single_time_is_believed_only_as_far_as_it_is_plausible() -> None:
+    cost = MeasuredCost()
+    for _ in range(9):
+        cost.learn(0, 500, 1.0)
+    cost.learn(4, 500, 80.0)  # the machine was paused
+    assert cost.curve(4)[4] == pytest.approx(5.0) and cost.doubtful(4).tolist() == [False, True, True, True, True]
+    cost.learn(4, 500, 1.5)
+    assert cost.curve(4)[4] == pytest.approx(1.5)
+    cost.learn(4, 500, 1.5)
+    assert not cost.doubtful(4)[4]
+
+
+def test_old_times_are_in_doubt() -> None:
+    cost = MeasuredCost()
+    for _ in range(9):
+        cost.learn(0, 500, 1.0)
+        cost.learn(4, 500, 20.0)  # dear, and truly so while it was measured
+    assert cost.curve(4)[4] == pytest.approx(20.0)
+    for _ in range(1100):
+        cost.learn(0, 500, 1.0)
+    assert cost.curve(4)[4] == pytest.approx(5.0) and cost.doubtful(4)[4]
+
+
+def test_a_new_context_begins_with_its_neighbours_costs() -> None:
+    cost = MeasuredCost(0.1)
+    for _ in range(9):
+        cost.learn(0, 500, 1.0)
+        cost.learn(4, 500, 3.0)
+    cost.learn(0, 5_000, 2.0)
+    assert cost.curve(4)[4] == pytest.approx(3.0)
 
 
 def test_threads_may_share_it() -> None:

@@ -17,7 +17,7 @@ from lookahead.draft.recycling import KEPT, Successors
 from lookahead.index.corpus import Corpus
 from tests import twins
 
-UNSEEN = np.zeros((4, 4, kernels.BUCKETS + 2), kernels.EVIDENCE)
+UNSEEN = np.zeros((4, 4, kernels.BUCKETS + 1), kernels.EVIDENCE)
 NOTHING = Successors().rows
 TABLES = (FIRST, LATER, UNSEEN, NOTHING)
 FLAT = (np.full_like(FIRST, 0.5), np.full_like(LATER, 0.5), UNSEEN, NOTHING)  # ties everywhere
@@ -330,3 +330,22 @@ def test_what_is_no_copy_follows_from_what_the_model_almost_said() -> None:
     assert {node[3:] for node in nodes} == {(-1, -1)}
     chain = grown([1, 2, 3], [], (FIRST, LATER, UNSEEN, found.rows), 4, 1, 0.01)
     assert [node[:2] for node in chain] == [(4, -1), (6, 0)]
+
+
+def test_text_that_copies_nothing_takes_the_hope_from_long_drafts() -> None:
+    """After long copies a draft behind a short match was long, though short matches had failed again and again."""
+    tables, text, place = (FIRST, LATER, UNSEEN.copy(), NOTHING), [*range(200)], [(50, 5, 2)]
+    for _ in range(60):  # copies, each going on for long
+        for length in (9, 33, 64):
+            kernels.observe(tables, 2, kernels.BEST, length, float(FIRST[0, length, length]), True)
+            kernels.observe(tables, 2, kernels.NEXT, length, float(LATER[length]), True)
+        for length in (6, 7, 8, 12, 16, 24, 32, 48):
+            kernels.observe(tables, 2, kernels.NEXT, length, float(LATER[length]), True)
+    before = [prob for _, _, prob, *_ in grown(text, place, tables, 96, 1, 1e-9)]
+    assert before[-1] > 0.7
+    for step in range(12):  # then a text in which short matches come and fail
+        length = 2 + step % 4
+        kernels.observe(tables, 2, kernels.BEST, length, float(FIRST[0, length, length]), False)
+    after = [prob for _, _, prob, *_ in grown(text, place, tables, 96, 1, 1e-9)]
+    assert after[0] < before[0] / 2
+    assert after[-1] / after[0] < 0.5 * before[-1] / before[0], "what comes later is believed less, too"

@@ -56,6 +56,43 @@ def test_drafting_that_takes_more_than_it_saves_pauses_and_is_tried_again() -> N
     assert (np.diff(waits) > 0).all(), "it waits longer each time"
 
 
+def test_drafting_that_finds_nothing_pauses_as_soon_as_it_has_lost_what_a_trial_may() -> None:
+    pauses = {}
+    for drafting in (0.001, 0.005, 0.05, 0.5):
+        policy, before = Policy(MeasuredCost(), rows=16), 0
+        while not policy.pauses and before < 40:
+            policy.learn_times(1.0, 0, 500, 1.0, drafting)
+            before += 1
+        pauses[drafting] = before
+    assert pauses == {0.001: 40, 0.005: 40, 0.05: 7, 0.5: 1}
+
+
+def test_a_pause_goes_on_when_rows_have_ended() -> None:
+    many, few = Policy(MeasuredCost(), rows=16), Policy(MeasuredCost(), rows=12)
+    many.learn_times(1.0, 0, 500, 1.0, 0.5)
+    few.go_on(many)
+    assert many.pauses and few.pauses
+
+
+def test_drafts_that_fail_are_tried_for_a_whole_trial() -> None:
+    policy = Policy(MeasuredCost())
+    for step in range(32):
+        assert not policy.pauses, step
+        policy.learn_times(1.0, 4, 500, 1.0, 0.5)
+    assert policy.pauses
+
+
+def test_the_model_is_asked_for_its_second_thoughts_seldom_where_nothing_is_drafted() -> None:
+    policy, asked = Policy(cost_of("linear:0.03", 8)), []
+    for _ in range(400):
+        asked.append(policy.listens)
+        policy.learn(1, 0)
+    assert all(asked[:8]) and 25 <= sum(asked[8:]) <= 60
+    assert any(asked[-17:]), "but never for long"
+    policy.learn(3, 2)
+    assert policy.listens
+
+
 def test_what_is_said_in_a_pause_is_known_after_it() -> None:
     drafter = Drafter()
     drafter.begin([1, 2, 3])
