@@ -9,10 +9,11 @@ from typing import Any
 __all__ = ["Grammars"]
 
 _INSTALL = "answers in JSON need the package xgrammar; run: pip install 'hf-lookahead[grammars]'"
+_KEPT_BYTES = 2**28  # of compiled grammars
 
 
 class Grammars:
-    """Compiles JSON schemas for one model and its tokenizer; what was compiled is kept by xgrammar.
+    """Compiles JSON schemas for one model and its tokenizer; what was compiled last is kept by xgrammar.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class Grammars:
         if self._compiler is None:
             size = self._model.get_output_embeddings().weight.shape[0]
             info = xgrammar.TokenizerInfo.from_huggingface(self._tokenizer, vocab_size=size)
-            self._compiler = xgrammar.GrammarCompiler(info)
+            self._compiler = xgrammar.GrammarCompiler(info, cache_limit_bytes=_KEPT_BYTES)
         wanted = {"type": "object"} if schema is None else schema
         try:
             grammar = self._compiler.compile_json_schema(json.dumps(wanted), any_whitespace=schema is None)

@@ -25,6 +25,12 @@ class _Kept:
     ids: torch.Tensor
     cache: Any
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the memory that the cache holds, also where it shows a part of it only."""
+        tensors = (tensor for layer in self.cache.layers for tensor in (layer.keys, layer.values))
+        return self.ids.nbytes + sum(int(tensor.untyped_storage().nbytes()) for tensor in tensors)
+
 
 class Prefixes:
     """The caches of the last few calls of one model.
@@ -36,12 +42,12 @@ class Prefixes:
     Parameters
     ----------
     model : PreTrainedModel
-    count : int
-        Caches kept, the least recently used given up first; 0 keeps none.
+    max_bytes : int
+        Most bytes kept, the least recently used cache given up first; 0 keeps none.
     """
 
-    def __init__(self, model: Any, count: int = 4) -> None:
-        self._model, self._count = model, count
+    def __init__(self, model: Any, max_bytes: int) -> None:
+        self._model, self._max_bytes = model, max_bytes
         self._kept: list[_Kept] = []  # the last one was used last
         layers = [] if model.config.is_encoder_decoder else self._fresh().layers
         self._is_cut = bool(layers) and all(names.is_plain_layer(layer) for layer in layers)
@@ -53,13 +59,18 @@ class Prefixes:
         """Return how many caches are kept."""
         return len(self._kept)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept."""
+        return sum(one.nbytes for one in self._kept)
+
     def take(self, owner: str, prompt: Sequence[int]) -> tuple[Any, int]:
         """Return a cache for a prompt and how many of its tokens it holds, at least one less than there are.
 
         A cache is taken only from calls of the same owner. None where the model's kind of cache is not kept; a fresh
         one where no kept one serves.
         """
-        if not self._is_continued or not self._count:
+        if not self._is_continued or not self._max_bytes:
             return None, 0
         ids = torch.tensor(prompt)
         found = [(_common(one.ids, ids), one) for one in self._kept if one.owner == owner]
@@ -78,8 +89,10 @@ class Prefixes:
         if cache is None or not cache.get_seq_length():
             return
         held = torch.tensor(ids[: cache.get_seq_length()])
-        self._kept = [one for one in self._kept if one.owner != owner or _common(one.ids, held) < len(one.ids)]
-        self._kept = [*self._kept, _Kept(owner, held, cache)][-self._count :]
+        others = [one for one in self._kept if one.owner != owner or not torch.equal(one.ids, held[: len(one.ids)])]
+        self._kept = [*others, _Kept(owner, held, cache)]
+        while self.nbytes > self._max_bytes:
+            self._kept.pop(0)
 
     def _fresh(self) -> Any:
         """Return an empty cache of the model's kind."""

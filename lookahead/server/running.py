@@ -42,17 +42,17 @@ class Server(uvicorn.Server):
         self._worker, self._grace = service.worker, grace
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Finish, or after a second signal end at once."""
+        """Finish, or after a second signal end at once; the signal is not raised again, so the exit code is 0."""
+        self.force_exit = self.should_exit
         self.finish()
-        super().handle_exit(sig, frame)
 
     def finish(self) -> None:
         """Take no more requests, and end those that are not done in time."""
+        self.should_exit = True
         self._worker.drain()
         timer = threading.Timer(self._grace, self._worker.end)
         timer.daemon = True
         timer.start()
-        self.should_exit = True
 
 
 def serving(

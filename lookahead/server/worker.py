@@ -10,6 +10,7 @@ from typing import Any
 from ..hf.answering import Answer, answer, end_tokens
 from ..hf.listening import TokenChances
 from ..hf.prefixes import Prefixes
+from ..hf.refusals import Unsupported
 from .errors import bad_request, gone_wrong, shutting_down
 from .job import Done, Job, Piece
 from .limits import Limits
@@ -39,7 +40,7 @@ class Worker:
 
     def __init__(self, model: Any, tokenizer: Any, limits: Limits, metrics: Metrics, **options: Any) -> None:
         self._model, self._tokenizer, self._metrics = model, tokenizer, metrics
-        self._prefixes = Prefixes(model, limits.caches)
+        self._prefixes = Prefixes(model, limits.cache_bytes)
         self._memory = Memory(tokenizer, limits.users, **options)
         self._ends = end_tokens(model)
         self._special = {token for token, one in tokenizer.added_tokens_decoder.items() if one.special}
@@ -96,7 +97,7 @@ class Worker:
         """Answer one job, whatever happens."""
         try:
             reason, found = self._answer(job)
-        except ValueError as error:
+        except Unsupported as error:
             _log.warning("an answer was refused: %s", error)
             job.outbox.put(bad_request(str(error)))
         except Exception:
@@ -122,12 +123,12 @@ class Worker:
 
         found = answer(
             self._model,
-            self._memory.of(job.owner),
+            self._memory.of(job.user),
             job.prompt,
             job.settings,
             on_token,
             self._prefixes,
-            job.owner,
+            job.user,
             job.prediction,
         )
         rest = text.end()

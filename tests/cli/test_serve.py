@@ -80,17 +80,22 @@ def client(port: int, key: str = "none") -> Any:
     return openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=key, max_retries=0)
 
 
-def test_lookahead_serve_answers_until_it_is_stopped(folder: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_lookahead_serve_finishes_its_answers_when_it_is_stopped(folder: Path, sent: signal.Signals) -> None:
     port = free_port()
     serve = ("lookahead.cli", "serve", "--model", folder, "--dtype", "float64")
     with process(*serve, port=port, LOOKAHEAD_API_KEY="secret") as one:
+        with client(port) as stranger, pytest.raises(openai.AuthenticationError):
+            stranger.models.list()
         with client(port, "secret") as asked:
             answer = asked.chat.completions.create(model="tiny", **GIVEN)
             assert answer.choices[0].message.content == expected()[0]
-        with client(port) as stranger, pytest.raises(openai.AuthenticationError):
-            stranger.models.list()
-        one.send_signal(signal.SIGTERM)
+            stream = asked.chat.completions.create(model="tiny", **{**GIVEN, "max_tokens": 400}, stream=True)
+            next(stream)
+            one.send_signal(sent)
+            assert list(stream)[-1].choices[0].finish_reason in ("stop", "length")
         told = one.communicate(timeout=60)[0]
+        assert one.returncode == 0
         assert f"serving tiny at http://127.0.0.1:{port}/v1" in told
         assert "secret" not in told
         assert "Finished server process" in told

@@ -13,7 +13,9 @@ from typing import Any
 
 import openai
 import pytest
+import torch
 
+from lookahead import Lookahead
 from lookahead.server.limits import Limits
 from tests.server.serving import NAME, Running, model, prompt_of, running, vanilla, wait_for
 
@@ -35,6 +37,7 @@ class Gate:
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
+    Lookahead().generate(model(), torch.ones(1, 4, dtype=torch.long), max_new_tokens=4)  # the first call asks it more
     one = Gate()
     handle = model().register_forward_pre_hook(one)
     yield one
@@ -110,6 +113,19 @@ def test_users_take_turns(gate: Gate) -> None:
         for one in started:
             one.result()
     assert order.index("one") <= 2
+
+
+def test_users_have_no_part_in_the_caches_of_others() -> None:
+    with running() as server, client(server) as one:
+
+        def cached(**more: Any) -> int:
+            given: dict[str, Any] = {"model": NAME, "messages": MESSAGES, "max_tokens": 2, **more}
+            found: int = one.chat.completions.create(**given).usage.prompt_tokens_details.cached_tokens
+            return found
+
+        assert cached() == 0 and cached() > 0  # nobody in particular, from one machine
+        for user in ("127.0.0.1", "host 127.0.0.1", "user host 127.0.0.1"):
+            assert cached(user=user) == 0 and cached(user=user) > 0
 
 
 def test_too_many_who_wait_are_sent_away(gate: Gate) -> None:

@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from lookahead.server.limits import Limits
-from tests.server.serving import NAME, Running, running
+from tests.server.serving import NAME, Running, running, wait_for
 
 CHAT = "/v1/chat/completions"
 HELLO: list[Any] = [{"role": "user", "content": "Hello."}]
@@ -79,7 +79,8 @@ def chat(**more: Any) -> dict[str, Any]:
             "response_format",
         ),
         (chat(prediction={"type": "content", "content": [{"type": "image"}]}), "prediction"),
-        (chat(chat_template_kwargs={"tokenize": True}), "messages"),
+        (chat(chat_template_kwargs={"tokenize": True}), "chat_template_kwargs"),
+        (chat(chat_template_kwargs={"chat_template": "{{ messages }}"}), "chat_template_kwargs"),
         (chat(messages=[{"role": "user", "content": "word " * 400}]), "messages"),
     ],
     ids=repr,
@@ -168,7 +169,24 @@ def test_a_body_that_does_not_arrive_is_given_up(guarded: Running) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize(("name", "value"), [("body_bytes", 0), ("seconds", 0), ("waiting", -1), ("caches", -1)])
+def test_too_many_requests_at_once_are_sent_away() -> None:
+    with running(Limits(requests=2, body_seconds=20)) as server:
+        held = [http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=30) for _ in range(2)]
+        for connection in held:  # bodies that are still on their way
+            connection.putrequest("POST", CHAT)
+            connection.putheader("Content-Length", "100")
+            connection.endheaders(b"{")
+        wait_for(lambda: asked(server, chat())[0] == 503)
+        assert asked(server, chat())[1]["error"]["code"] == "overloaded"
+        assert asked(server, None, "/health", method="GET")[0] == 200
+        for connection in held:
+            connection.close()
+        wait_for(lambda: asked(server, chat())[0] == 200)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("body_bytes", 0), ("seconds", 0), ("waiting", -1), ("cache_bytes", -1), ("requests", 0)]
+)
 def test_limits_are_checked(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"{name}={value}"):
         Limits(**{name: value})
