@@ -32,6 +32,7 @@ def serve(
     max_waiting: Annotated[
         int, typer.Option(min=1, help="Most answers that wait for their turn; a quarter of one user.")
     ] = 256,
+    batch: Annotated[int, typer.Option(min=1, max=256, help="Most answers decoded together, where that pays.")] = 8,
     timeout: Annotated[float, typer.Option(min=1, help="Most seconds from a request to its answer.")] = 600.0,
     max_cache: Annotated[
         int, typer.Option(min=0, help="Most bytes of key-value caches kept for next turns; 0 keeps none.")
@@ -50,7 +51,9 @@ def serve(
         from ..server.limits import Limits
 
         waits = {"waiting": max_waiting, "waiting_per_user": max(1, max_waiting // 4)}
-        limits = Limits(body_bytes=max_body, prompt_tokens=max_prompt, seconds=timeout, cache_bytes=max_cache, **waits)
+        limits = Limits(
+            body_bytes=max_body, prompt_tokens=max_prompt, seconds=timeout, cache_bytes=max_cache, batch=batch, **waits
+        )
         target, tokenizer = load(model, dtype, device, trust_remote_code)
         called = name or _name(model)
     running = server_of(target, tokenizer, called, limits, host, port, api_key, grace, log_level)

@@ -84,6 +84,37 @@ class Prefixes:
         self._kept.append(best)
         return _head(best.cache, length), length
 
+    def common(self, owner: str, prompt: Sequence[int]) -> int:
+        """Return how many of a prompt's tokens a cache holds that can be cut."""
+        if not self._is_cut or not self._max_bytes:
+            return 0
+        ids = torch.tensor(prompt)
+        return max((_common(one.ids, ids) for one in self._kept if one.owner == owner), default=0)
+
+    def take_together(self, owners: Sequence[str], prompts: Sequence[Sequence[int]]) -> tuple[Any, list[int]]:
+        """Return a cache for a batch of prompts, padded on the left, and how many tokens of each it holds.
+
+        All rows are continued from the same slot, so a row may have to read some of its tokens again. None where
+        nothing is kept that is worth it; what is kept stays as it was.
+        """
+        longest, heads = max(map(len, prompts)), []
+        for owner, prompt in zip(owners, prompts, strict=True):
+            ids = torch.tensor(prompt)
+            found = [(_common(one.ids, ids), one) for one in self._kept if one.owner == owner and self._is_cut]
+            heads.append(max(found, key=lambda pair: pair[0], default=(0, None)))
+        pads = [longest - len(prompt) for prompt in prompts]
+        width = min(pad + length for pad, (length, _) in zip(pads, heads, strict=True))
+        held = [max(0, width - pad) for pad in pads]
+        if max(held) < _WORTH:
+            return None, [0] * len(prompts)
+        cache = self._fresh()
+        for number in range(len(cache.layers)):
+            rows = [None if one is None else one.cache.layers[number] for _, one in heads]
+            keys = _stacked([None if row is None else row.keys for row in rows], held, width)
+            values = _stacked([None if row is None else row.values for row in rows], held, width)
+            cache.update(keys, values, number)
+        return cache, held
+
     def keep(self, owner: str, ids: Sequence[int], cache: Any) -> None:
         """Keep a cache that `take` returned, after a call that ended with `ids`; it holds the first of them."""
         if cache is None or not cache.get_seq_length():
@@ -113,3 +144,13 @@ def _head(cache: Any, length: int) -> Any:
     for layer in head.layers:
         layer.keys, layer.values = layer.keys[..., :length, :], layer.values[..., :length, :]
     return head
+
+
+def _stacked(rows: Sequence[torch.Tensor | None], held: Sequence[int], width: int) -> torch.Tensor:
+    """Return the first `held` slots of each row at the end of `width` ones, [rows, heads, width, head size]."""
+    like = next(row for row in rows if row is not None)
+    stacked = like.new_zeros(len(rows), like.shape[1], width, like.shape[3])
+    for number, (row, count) in enumerate(zip(rows, held, strict=True)):
+        if row is not None and count:
+            stacked[number, :, width - count :] = row[0, :, :count]
+    return stacked

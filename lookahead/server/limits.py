@@ -31,6 +31,8 @@ class Limits:
         Longest time from a request to its whole answer, waiting included (504).
     requests : int
         Most requests at work at the same time, whatever they wait for (503).
+    batch : int
+        Most answers decoded together, where that pays; 1 decodes one at a time.
     users : int
         Users whose memory is kept, the least recently served given up first.
     cache_bytes : int
@@ -51,6 +53,7 @@ class Limits:
     waiting_per_user: int = 64
     seconds: float = 600.0
     requests: int = 1024
+    batch: int = 8
     users: int = 64
     cache_bytes: int = 2_000_000_000
 

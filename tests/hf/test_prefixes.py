@@ -9,7 +9,7 @@ import torch
 from transformers import GenerationConfig
 
 from lookahead import Lookahead
-from lookahead.hf.answering import Settings, answer
+from lookahead.hf.answering import Ask, Settings, answer
 from lookahead.hf.prefixes import Prefixes
 from tests.models import KINDS, prompt, tiny
 
@@ -33,8 +33,8 @@ def ask(
         heard.append(token)
         return len(heard) >= ends_at
 
-    settings = Settings(TOKENS, {"do_sample": False})
-    found = answer(model, Lookahead(cost="linear:0.01"), ids, settings, on_token, prefixes, owner)
+    wanted = Ask(ids, Settings(TOKENS, {"do_sample": False}), on_token, owner)
+    found = answer(model, Lookahead(cost="linear:0.01"), wanted, prefixes)
     assert found.tokens == heard
     return found.tokens, found.cached_tokens
 
@@ -128,7 +128,7 @@ def test_a_cache_is_lost_with_a_call_that_fails() -> None:
 
     with pytest.raises(RuntimeError, match="on purpose"):
         following = [*ids, *tokens, 5]
-        answer(model, Lookahead(), following, Settings(TOKENS, {"do_sample": False}), on_token, prefixes)
+        answer(model, Lookahead(), Ask(following, Settings(TOKENS, {"do_sample": False}), on_token), prefixes)
     assert ask(model, following, prefixes) == (vanilla(model, following), 0)
 
 
@@ -137,8 +137,8 @@ def test_a_seed_is_that_of_generate_with_a_continued_cache_too() -> None:
     ids = prompt(40)[0].tolist()
     sampled = {"do_sample": True, "temperature": 0.7, "top_k": 0}
     for _ in range(2):
-        settings = Settings(TOKENS, sampled, seed=11)
-        found = answer(model, Lookahead(), ids, settings, lambda token, chances: False, prefixes)
+        wanted = Ask(ids, Settings(TOKENS, sampled, seed=11), lambda token, chances: False)
+        found = answer(model, Lookahead(), wanted, prefixes)
         torch.manual_seed(11)
         given = torch.tensor([ids])
         config = GenerationConfig(max_new_tokens=TOKENS, pad_token_id=0, **sampled)

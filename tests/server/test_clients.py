@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +17,9 @@ import pytest
 import torch
 
 from lookahead import Lookahead
+from lookahead.hf.listening import Repetition
 from lookahead.server.limits import Limits
+from lookahead.server.pace import Pace
 from tests.server.serving import NAME, Running, model, prompt_of, running, vanilla, wait_for
 
 MESSAGES: list[Any] = [{"role": "user", "content": "Say something long."}]
@@ -68,9 +71,9 @@ def test_who_has_gone_is_not_answered_any_more(gate: Gate, stream: bool) -> None
         wait_for(lambda: gate.forwards == 1)
         connection.close()
         jobs = server.service.worker
-        wait_for(lambda: jobs._running is not None and jobs._running.is_cancelled)
+        wait_for(lambda: any(job.is_cancelled for job in jobs._running))
         gate.open.set()
-        wait_for(lambda: jobs._running is None)
+        wait_for(lambda: not jobs._running)
         assert gate.forwards == 1
         with client(server) as next_one:
             answer = next_one.chat.completions.create(model=NAME, messages=MESSAGES, max_tokens=20, temperature=0)
@@ -92,6 +95,104 @@ def test_who_leaves_the_queue_is_never_answered(gate: Gate) -> None:
         assert b"200 OK" in first.recv(1000)
         first.close()
         assert 'lookahead_answers_total{end="cancelled"} 4.0' in server.service.metrics.text().decode()
+
+
+@pytest.fixture
+def crowd(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[Any]]]:
+    """Return what has many ask while the model is held up, so that they are answered together."""
+    monkeypatch.setattr(Pace, "rows", lambda self, waiting: min(waiting, 8))
+
+    def ask(server: Running, requests: list[dict[str, Any]]) -> list[Any]:
+        def answered(request: dict[str, Any]) -> Any:
+            with client(server) as one:
+                given: dict[str, Any] = {"model": NAME, "messages": MESSAGES, "temperature": 0, **request}
+                try:
+                    return one.chat.completions.create(**given)
+                except openai.APIStatusError as error:
+                    return error
+
+        with ThreadPoolExecutor(16) as pool:
+            gate.open.clear()
+            before = gate.forwards
+            with contextlib.closing(raw(server, max_tokens=2)):
+                wait_for(lambda: gate.forwards == before + 1)
+                found = [pool.submit(answered, request) for request in requests]
+                wait_for(lambda: len(server.service.worker._turns) == sum(one.get("n", 1) for one in requests))
+                gate.open.set()
+                return [one.result() for one in found]
+
+    yield ask
+
+
+def test_those_who_wait_are_answered_together_each_what_was_asked(crowd: Callable[..., list[Any]]) -> None:
+    texts = [f"{'Very ' * number}long {number}?" for number in range(3)]
+    chats = [[{"role": "user", "content": text}] for text in texts]
+    requests: list[dict[str, Any]] = [
+        {"messages": chats[0], "max_tokens": 30, "user": "a", "n": 2},
+        {"messages": chats[1], "max_tokens": 7, "user": "b", "logprobs": True},
+        {"messages": chats[2], "max_tokens": 25, "user": "c", "frequency_penalty": 1.0},
+        {"messages": chats[2], "max_tokens": 5, "user": "d", "seed": 1},  # goes alone
+    ]
+    with running() as server:
+        found = crowd(server, requests)
+        figures = server.service.metrics.text().decode()
+        alone = crowd(server, requests[2:3])[0].choices[0].message.content
+    counts = (30, 7, 25, 5)
+    plain = [
+        vanilla(prompt_of(request["messages"]), max_new_tokens=count, do_sample=False)[0]
+        for request, count in zip(requests, counts, strict=True)
+    ]
+    assert [choice.message.content for choice in found[0].choices] == [plain[0]] * 2
+    assert [found[place].choices[0].message.content for place in (1, 3)] == [plain[1], plain[3]]
+    assert len(found[1].choices[0].logprobs.content) == 7
+    assert found[2].choices[0].message.content == alone != plain[2]
+    assert [one.usage.completion_tokens for one in found] == [60, 7, 25, 5]
+    assert 'answers_together_bucket{le="4.0"} 3.0' in figures and 'answers_together_bucket{le="2.0"} 2.0' in figures
+
+
+def test_one_who_fails_does_not_spoil_the_answers_of_others(
+    crowd: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Repetition.__call__
+
+    def fails(self: Any, input_ids: Any, scores: Any) -> Any:
+        if self._presence == 2:
+            raise RuntimeError("on purpose")
+        return process(self, input_ids, scores)
+
+    monkeypatch.setattr(Repetition, "__call__", fails)
+    with running() as server:
+        found = crowd(server, [{"max_tokens": 6, "user": "a", "presence_penalty": 2}, {"max_tokens": 6, "user": "b"}])
+    assert found[0].status_code == 500
+    assert found[1].choices[0].message.content == vanilla(prompt_of(MESSAGES), max_new_tokens=6, do_sample=False)[0]
+
+
+def test_who_leaves_a_batch_is_dropped_from_it(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(pace: Pace, waiting: int) -> int:
+        if waiting > 1:
+            gate.open.clear()  # holds up the first forward of the batch
+        return waiting
+
+    monkeypatch.setattr(Pace, "rows", rows)
+    with running() as server, client(server) as one, ThreadPoolExecutor(1) as pool:
+        gate.open.clear()
+        first, worker = raw(server, max_tokens=2), server.service.worker
+        wait_for(lambda: gate.forwards == 1)
+        leaving = raw(server, max_tokens=400, user="leaving")
+        given: dict[str, Any] = {"model": NAME, "messages": MESSAGES, "max_tokens": 20, "temperature": 0}
+        staying = pool.submit(one.chat.completions.create, **given)
+        wait_for(lambda: len(worker._turns) == 2)
+        gate.open.set()
+        wait_for(lambda: len(worker._running) == 2)
+        leaving.close()
+        wait_for(lambda: any(job.is_cancelled for job in worker._running))
+        gate.open.set()
+        expected = vanilla(prompt_of(MESSAGES), max_new_tokens=20, do_sample=False)[0]
+        assert staying.result().choices[0].message.content == expected
+        wait_for(lambda: not worker._running)
+        assert gate.forwards < 40 + 20
+        first.close()
+        assert 'lookahead_answers_total{end="cancelled"} 1.0' in server.service.metrics.text().decode()
 
 
 def test_users_take_turns(gate: Gate) -> None:
@@ -158,7 +259,7 @@ def test_an_answer_that_takes_too_long_is_ended(gate: Gate, stream: bool) -> Non
             answer = one.chat.completions.create(model=NAME, messages=MESSAGES, max_tokens=400, stream=stream)
             list(answer)
         gate.open.set()
-        wait_for(lambda: server.service.worker._running is None)
+        wait_for(lambda: not server.service.worker._running)
         assert gate.forwards == 1
 
 
