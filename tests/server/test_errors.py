@@ -25,11 +25,22 @@ def guarded() -> Iterator[Running]:
         yield one
 
 
+def nested(depth: int) -> dict[str, Any]:
+    return {"type": "array", "items": nested(depth - 1)} if depth else {"type": "string"}
+
+
+def formed(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+
+
+LARGE = [nested(70), {"properties": {f"p{number}": {} for number in range(300)}}, {"anyOf": [{}] * 4500}]
+
+
 def asked(
     server: Running, body: Any, path: str = CHAT, key: str | None = "secret", method: str = "POST"
 ) -> tuple[int, Any]:
     """Send a body, bytes or what becomes JSON, and return the status and the reply."""
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=90)  # the first one compiles kernels
     headers = {"Content-Type": "application/json"} | ({} if key is None else {"Authorization": f"Bearer {key}"})
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     try:
@@ -78,6 +89,7 @@ def chat(**more: Any) -> dict[str, Any]:
             chat(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "wat"}}}),
             "response_format",
         ),
+        *[(chat(response_format=formed(schema)), "response_format") for schema in LARGE],
         (chat(prediction={"type": "content", "content": [{"type": "image"}]}), "prediction"),
         (chat(chat_template_kwargs={"tokenize": True}), "chat_template_kwargs"),
         (chat(chat_template_kwargs={"chat_template": "{{ messages }}"}), "chat_template_kwargs"),
