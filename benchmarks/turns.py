@@ -26,7 +26,7 @@ from benchmarks.replay import show
 from benchmarks.streams import Curve, Tally, replay
 from benchmarks.tasks import FORMATS, Edit, answer, encode, request
 from benchmarks.timing import machine
-from lookahead import Drafter
+from lookahead import Drafter, Session
 from lookahead.draft.cost import cost_of
 from lookahead.hf import smollm2
 
@@ -70,9 +70,10 @@ def traces_of(given: argparse.Namespace) -> tuple[list[Trace], str]:
 def memories(given: argparse.Namespace, tokenizer: Any) -> dict[str, Memory]:
     """Return each kind of memory, new for this conversation."""
     options = {"budget": given.budget, "cost": given.cost}
-    kept = Drafter(tokenizer, **options)
+    kept, session = Drafter(tokenizer, **options), Session(tokenizer, **options)
     found: dict[str, Memory] = {
         "lookahead, nothing kept": lambda: Drafter(tokenizer, **options),
+        "lookahead, session": session.drafter,
         "lookahead, one drafter": lambda: kept,  # which learns how often guesses are right, but forgets the text
     }
     if Arctic.installed:

@@ -12,6 +12,7 @@ from transformers.generation.stopping_criteria import StoppingCriteriaList, Stop
 from ..draft.calibration import Calibration
 from ..draft.cost import Cost, MeasuredCost
 from ..draft.drafter import Drafter
+from ..draft.memory import Memory
 from ..draft.policy import Policy
 from ..draft.recycling import Successors
 from ..options import Options
@@ -84,8 +85,14 @@ class Lookahead:
         self._records = check_trace(trace)
         self.trace: Trace | None = None
         self._calibration = Calibration()
+        self._memory: Memory | None = None
         self._policies: dict[str, Policy] = {}
         self._successors: dict[str, Successors] = {}
+
+    def remember(self, memory: Memory) -> Lookahead:
+        """Share what other calls have said and learnt, as `Session.lookahead` arranges it; return this object."""
+        self._memory, self._calibration = memory, memory.calibration
+        return self
 
     def __call__(
         self,
@@ -171,8 +178,12 @@ class Lookahead:
             generation = BatchGeneration(drafters, policy_of, stats, model, input_ids, generation_config, model_kwargs)
             generation.listen(logits_processor, stopping_criteria)
         generation.record(recorder)
-        with torch.no_grad():
-            generation.run(expected)
+        try:
+            with torch.no_grad():
+                generation.run(expected)
+        finally:
+            for drafter in drafters:
+                drafter.end()
         costs.save()
         if streamer is not None:
             streamer.end()
@@ -185,6 +196,7 @@ class Lookahead:
         successors = self._successors.setdefault(costs.key_of(model), Successors())
         for drafter in drafters:
             drafter.calibration, drafter.policy, drafter.successors = self._calibration, policy, successors
+            drafter.memory = self._memory
         return drafters
 
     def _policy(self, model: Any, cost: Cost, rows: int) -> Policy:
