@@ -35,6 +35,8 @@ class Limits:
         Most answers decoded together, where that pays; 1 decodes one at a time.
     users : int
         Users whose memory is kept, the least recently served given up first.
+    memory_bytes : int
+        Most bytes of the texts remembered of all users, to draft from.
     cache_bytes : int
         Most bytes of key-value caches kept for next turns; 0 keeps none.
 
@@ -55,6 +57,7 @@ class Limits:
     requests: int = 1024
     batch: int = 8
     users: int = 64
+    memory_bytes: int = 512_000_000
     cache_bytes: int = 2_000_000_000
 
     def __post_init__(self) -> None:

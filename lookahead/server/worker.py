@@ -41,7 +41,7 @@ class Worker:
     def __init__(self, model: Any, tokenizer: Any, limits: Limits, metrics: Metrics, **options: Any) -> None:
         self._model, self._tokenizer, self._metrics = model, tokenizer, metrics
         self._prefixes = Prefixes(model, limits.cache_bytes)
-        self._memory = Memory(tokenizer, limits.users, **options)
+        self._memory = Memory(tokenizer, limits.users, limits.memory_bytes, **options)
         self._ends = end_tokens(model)
         self._special = {token for token, one in tokenizer.added_tokens_decoder.items() if one.special}
         self._turns, self._pace = Turns(limits), Pace(limits.batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import socket
 import threading
 import time
@@ -19,8 +20,9 @@ import torch
 from lookahead import Lookahead
 from lookahead.hf.listening import Repetition
 from lookahead.server.limits import Limits
+from lookahead.server.memory import Memory
 from lookahead.server.pace import Pace
-from tests.server.serving import NAME, Running, model, prompt_of, running, vanilla, wait_for
+from tests.server.serving import NAME, Running, model, prompt_of, running, tokenizer, vanilla, wait_for
 
 MESSAGES: list[Any] = [{"role": "user", "content": "Say something long."}]
 
@@ -227,6 +229,41 @@ def test_users_have_no_part_in_the_caches_of_others() -> None:
         assert cached() == 0 and cached() > 0  # nobody in particular, from one machine
         for user in ("127.0.0.1", "host 127.0.0.1", "user host 127.0.0.1"):
             assert cached(user=user) == 0 and cached(user=user) > 0
+
+
+def test_a_user_is_drafted_for_from_the_own_earlier_answers_alone() -> None:
+    ids = prompt_of(MESSAGES)
+    written = vanilla(ids, max_new_tokens=40, do_sample=False)[1]
+    with running(Limits(cache_bytes=0)) as server, client(server) as one:
+
+        def ask(user: str, known: int) -> float:
+            """Have an answer written from some token on; return the tokens drafted from earlier answers so far."""
+            prompt, count = [*ids[0].tolist(), *written[:known]], 40 - known
+            answer = one.completions.create(model=NAME, prompt=prompt, max_tokens=count, temperature=0, user=user)
+            assert answer.choices[0].text == tokenizer().decode(written[known:], skip_special_tokens=True)
+            figures = server.service.metrics.text().decode().splitlines()
+            found = [line for line in figures if line.startswith('lookahead_drafted_total{source="session"}')]
+            return float(found[0].split()[-1]) if found else 0.0
+
+        assert ask("a", 0) == 0
+        assert ask("b", 3) == 0
+        assert ask("a", 3) > 0
+
+
+def test_memory_of_users_is_bounded() -> None:
+    memory, generator = Memory(tokenizer(), users=3, max_bytes=700_000), random.Random(0)
+    for number in range(5):
+        memory.of(str(number))
+        memory._sessions[str(number)][0].add([generator.randrange(500) for _ in range(5000)])
+    assert list(memory._sessions) == ["2", "3", "4"]
+    assert memory.of("2") is memory.of("2") and memory.of("2", "2") is memory.of("2")
+    for session, _ in memory._sessions.values():
+        for _ in range(4):
+            session.add([generator.randrange(500) for _ in range(5000)])
+    before = memory.nbytes
+    kept = memory.of("2")  # who is served now is given up last
+    assert memory.nbytes <= 700_000 < before
+    assert memory.of("2") is kept
 
 
 def test_too_many_who_wait_are_sent_away(gate: Gate) -> None:
