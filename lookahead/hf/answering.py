@@ -143,7 +143,8 @@ def answer_together(model: Any, lookahead: Lookahead, asks: Sequence[Ask], prefi
     cache, cached = prefixes.take_together([ask.owner for ask in asks], prompts)
 
     def leave(row: int, cache_of: Callable[[], Any]) -> None:
-        prefixes.keep(asks[row].owner, [*prompts[row], *listeners[row].tokens], cache_of())
+        if prefixes.serves_batches:
+            prefixes.keep(asks[row].owner, [*prompts[row], *listeners[row].tokens], cache_of())
 
     ids = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=model.device)
     mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=model.device)

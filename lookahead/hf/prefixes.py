@@ -72,10 +72,7 @@ class Prefixes:
         """
         if not self._is_continued or not self._max_bytes:
             return None, 0
-        ids = torch.tensor(prompt)
-        found = [(_common(one.ids, ids), one) for one in self._kept if one.owner == owner]
-        usable = [(length, one) for length, one in found if self._is_cut or length == len(one.ids)]
-        length, best = max(usable, key=lambda pair: pair[0], default=(0, None))
+        best, length = self._best(owner, prompt)
         if best is None or length < _WORTH:
             return self._fresh(), 0
         self._kept.remove(best)
@@ -84,12 +81,14 @@ class Prefixes:
         self._kept.append(best)
         return _head(best.cache, length), length
 
+    @property
+    def serves_batches(self) -> bool:
+        """Whether caches are kept of which a batch can use a part."""
+        return self._is_cut and self._max_bytes > 0
+
     def common(self, owner: str, prompt: Sequence[int]) -> int:
-        """Return how many of a prompt's tokens a cache holds that can be cut."""
-        if not self._is_cut or not self._max_bytes:
-            return 0
-        ids = torch.tensor(prompt)
-        return max((_common(one.ids, ids) for one in self._kept if one.owner == owner), default=0)
+        """Return how many of a prompt's tokens a batch would find in a cache, at most one less than there are."""
+        return self._best(owner, prompt)[1] if self.serves_batches else 0
 
     def take_together(self, owners: Sequence[str], prompts: Sequence[Sequence[int]]) -> tuple[Any, list[int]]:
         """Return a cache for a batch of prompts, padded on the left, and how many tokens of each it holds.
@@ -97,19 +96,18 @@ class Prefixes:
         All rows are continued from the same slot, so a row may have to read some of its tokens again. None where
         nothing is kept that is worth it; what is kept stays as it was.
         """
-        longest, heads = max(map(len, prompts)), []
-        for owner, prompt in zip(owners, prompts, strict=True):
-            ids = torch.tensor(prompt)
-            found = [(_common(one.ids, ids), one) for one in self._kept if one.owner == owner and self._is_cut]
-            heads.append(max(found, key=lambda pair: pair[0], default=(0, None)))
+        if not self.serves_batches:
+            return None, [0] * len(prompts)
+        longest = max(map(len, prompts))
+        heads = [self._best(owner, prompt) for owner, prompt in zip(owners, prompts, strict=True)]
         pads = [longest - len(prompt) for prompt in prompts]
-        width = min(pad + length for pad, (length, _) in zip(pads, heads, strict=True))
+        width = min(pad + length for pad, (_, length) in zip(pads, heads, strict=True))
         held = [max(0, width - pad) for pad in pads]
         if max(held) < _WORTH:
             return None, [0] * len(prompts)
         cache = self._fresh()
         for number in range(len(cache.layers)):
-            rows = [None if one is None else one.cache.layers[number] for _, one in heads]
+            rows = [None if one is None else one.cache.layers[number] for one, _ in heads]
             keys = _stacked([None if row is None else row.keys for row in rows], held, width)
             values = _stacked([None if row is None else row.values for row in rows], held, width)
             cache.update(keys, values, number)
@@ -124,6 +122,13 @@ class Prefixes:
         self._kept = [*others, _Kept(owner, held, cache)]
         while self.nbytes > self._max_bytes:
             self._kept.pop(0)
+
+    def _best(self, owner: str, prompt: Sequence[int]) -> tuple[_Kept | None, int]:
+        """Return the cache of the same owner that serves a prompt best, and how many of its tokens it holds."""
+        ids = torch.tensor(prompt)
+        found = [(one, _common(one.ids, ids)) for one in self._kept if one.owner == owner]
+        usable = [(one, length) for one, length in found if self._is_cut or length == len(one.ids)]
+        return max(usable, key=lambda pair: pair[1], default=(None, 0))
 
     def _fresh(self) -> Any:
         """Return an empty cache of the model's kind."""
