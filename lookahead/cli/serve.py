@@ -11,6 +11,7 @@ from .usage import usage
 
 __all__ = ["serve"]
 
+_LOCAL = ("127.0.0.1", "localhost", "::1")
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "pydantic", "starlette")
 
 
@@ -56,8 +57,13 @@ def serve(
         )
         target, tokenizer = load(model, dtype, device, trust_remote_code)
         called = name or _name(model)
-    running = server_of(target, tokenizer, called, limits, host, port, api_key, grace, log_level)
-    print(f"serving {called} at http://{host}:{port}/v1", flush=True)
+    if api_key is None and host not in _LOCAL:
+        typer.echo(f"lookahead: whoever reaches {host} may use the model; LOOKAHEAD_API_KEY sets a key", err=True)
+
+    def told(url: str) -> None:
+        print(f"serving {called} at {url}/v1", flush=True)
+
+    running = server_of(target, tokenizer, called, limits, host, port, api_key, grace, log_level, told)
     running.run()
     raise typer.Exit(0 if running.started else 1)
 

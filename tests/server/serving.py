@@ -73,8 +73,7 @@ class Running:
 
     @property
     def url(self) -> str:
-        host, port = self.server.servers[0].sockets[0].getsockname()[:2]
-        return f"http://{host}:{port}"
+        return self.server.url
 
 
 @contextlib.contextmanager
