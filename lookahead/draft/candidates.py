@@ -21,7 +21,7 @@ _PER_TOKEN = 4
 _AHEAD = 64
 _CERTAIN = 32
 _EXCERPT = 256  # tokens that may be copied of another text at once
-_FEW = 2  # a shorter match in another text is none
+_FEW = 4  # a shorter match in another text is none
 
 
 def _nothing() -> NDArray[np.int32]:
@@ -80,11 +80,12 @@ def ranked(
     calibration : Calibration
         Tells the kinds apart: the source of each place, or "rule" for what a hint says.
     foreign : list of Foreign
-        Other texts; they are asked where the sequence's own has no long match.
+        Other texts; they are asked where the sequence's own has no long match. A place in them has to match twice as
+        long as the best one there: as long was worth 2 % less where the prompt holds what is copied.
     """
     rows, first = corpus.candidates(_LIMIT, _PER_TOKEN), corpus.first
     longest = int(rows["match_length"][0]) if len(rows) else 0
-    found: list[tuple[int, int, int]] = []
+    found, offers = list[tuple[int, int, int]](), list[tuple[Foreign, Offer]]()
     if longest < _CERTAIN:
         rule = calibration.kind("rule")
         found = [(place, length, rule) for place, length in hints if place >= first]
@@ -92,7 +93,7 @@ def ranked(
         looked = [(place, length) for place, length in looked if length]
         sources = corpus.sources([place for place, _ in looked])
         found += [(*place, calibration.kind(source)) for place, source in zip(looked, sources, strict=True)]
-    offers = [(one, offer) for one in foreign for offer in one.offers(max(longest, _FEW), _EXCERPT)]
+        offers = [(one, offer) for one in foreign for offer in one.offers(max(2 * longest, _FEW), _EXCERPT)]
     kinds = [calibration.kind(source) for source in corpus.sources(rows["position"].tolist())]
     if not found and not offers:
         rows["count"] = kinds

@@ -15,10 +15,12 @@ from .remembered import Remembered
 
 __all__ = ["Foreign", "Offer", "Recalled"]
 
-_TAIL = 256  # tokens of the sequence that are looked up again where a text was built anew
+_TAIL = 256  # tokens of the sequence that are kept; a longer match counts as one of that length
 _PLACES = 4
 _AHEAD = 64  # tokens behind the last copy in which it is expected to go on
 _COMPARED = 33  # tokens before a place, and at the sequence's end, that tell how well they match
+_LONGEST = 64  # tokens that are counted of a copy that goes on
+_CERTAIN = 32  # a copy that goes on after so many is looked for nowhere else
 
 
 class Offer(NamedTuple):
@@ -48,21 +50,26 @@ class Foreign:
 
     def hear(self, ids: list[int]) -> None:
         """Take in what the sequence went on with."""
-        self._said = np.append(self._said[-_TAIL:], np.asarray(ids[-_TAIL:], np.int32))
-        self._waiting = min(self._waiting + len(ids), len(self._said))
+        self._said = np.append(self._said, np.asarray(ids[-_TAIL:], np.int32))[-_TAIL:]
+        self._waiting += len(ids)
 
     def offers(self, least: int, length: int) -> list[Offer]:
         """Return places to copy from, the best guess first, each with up to `length` tokens.
 
-        The first is where the last copy is expected to go on, if anything there matches; `least` is the match length
-        that makes another place worth a look.
+        A copy that has gone on for long goes on, and nothing else is looked at. Otherwise the first place is where the
+        last copy may go on, if anything there matches; `least` is the match length that makes another one worth a look.
         """
-        self._follow()
         tokens = self._text.tokens
-        found = self._nearest(tokens)
-        if self._cursor.match_length >= least:
-            rows = self._cursor.candidates(_PLACES, 1).tolist()
-            found += [(position, match) for position, match, _ in rows if match >= least]
+        behind = self._behind + 1  # the model's own token follows the last one that was copied
+        going_on = self._match_at(behind, tokens)
+        if going_on >= _CERTAIN:
+            found = [(behind, going_on)]
+        else:
+            self._follow()
+            found = self._nearest(tokens)
+            if self._cursor.match_length >= least:
+                rows = self._cursor.candidates(_PLACES, 1).tolist()
+                found += [(position, match) for position, match, _ in rows if match >= least]
         return [Offer(position, match, _passage(tokens, position, length)) for position, match in found]
 
     def took(self, position: int) -> None:
@@ -71,9 +78,19 @@ class Foreign:
 
     def _follow(self) -> None:
         """Look up what waits."""
+        if self._waiting > len(self._said):
+            self._cursor = self._text.cursor()
         if self._waiting:
             self._cursor.advance(self._said[-self._waiting :])
             self._waiting = 0
+
+    def _match_at(self, place: int, tokens: NDArray[np.int32]) -> int:
+        """Count the tokens, up to 64, that stand before a place and at the sequence's end; 0 where no token follows."""
+        size = min(place, len(self._said), _LONGEST)
+        if size <= 0 or place >= len(tokens) or tokens[place] < 0:
+            return 0
+        differ = np.flatnonzero(tokens[place - size : place] != self._said[-size:])
+        return size - 1 - int(differ[-1]) if differ.size else size
 
     def _nearest(self, tokens: NDArray[np.int32]) -> list[tuple[int, int]]:
         """Return the place close behind the last copy that matches best, if any does, and its match length."""
