@@ -110,7 +110,10 @@ class Worker:
                 found.append(one)
             return is_fitting
 
-        self._turns.more(self._pace.rows(1 + len(self._turns)) - 1, joins)
+        try:
+            self._turns.more(self._pace.rows(1 + len(self._turns)) - 1, joins)
+        except Exception:  # whatever is wrong with one who waits, the thread has to go on
+            _log.exception("nobody more was let join")
         return found
 
     def _serve(self, writers: Sequence[Writer]) -> None:

@@ -169,6 +169,22 @@ def test_one_who_fails_does_not_spoil_the_answers_of_others(
     assert found[1].choices[0].message.content == vanilla(prompt_of(MESSAGES), max_new_tokens=6, do_sample=False)[0]
 
 
+def test_a_fault_in_choosing_who_goes_together_ends_nothing(
+    crowd: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(model: Any, asks: Any, prefixes: Any) -> bool:
+        if len(asks) > 1:
+            raise RuntimeError("on purpose")
+        return True
+
+    monkeypatch.setattr("lookahead.server.worker.go_together", fails)
+    with running() as server:
+        found = crowd(server, [{"max_tokens": 6, "user": user} for user in "ab"])
+    expected = vanilla(prompt_of(MESSAGES), max_new_tokens=6, do_sample=False)[0]
+    assert [one.choices[0].message.content for one in found] == [expected] * 2
+    assert "nobody more was let join" in caplog.text
+
+
 def test_who_leaves_a_batch_is_dropped_from_it(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     def rows(pace: Pace, waiting: int) -> int:
         if waiting > 1:
