@@ -18,7 +18,9 @@ import pytest
 import torch
 
 from lookahead import Lookahead
+from lookahead.hf.answering import Ask, Settings, answer_together
 from lookahead.hf.listening import Repetition
+from lookahead.hf.prefixes import Prefixes
 from lookahead.server.limits import Limits
 from lookahead.server.memory import Memory
 from lookahead.server.pace import Pace
@@ -264,6 +266,17 @@ def test_a_user_is_drafted_for_from_the_own_earlier_answers_alone() -> None:
         assert ask("a", 0) == 0
         assert ask("b", 3) == 0
         assert ask("a", 3) > 0
+
+
+def test_rows_of_a_batch_are_remembered_by_their_own_users_alone() -> None:
+    memory, ids = Memory(tokenizer(), users=3, max_bytes=10**7), prompt_of(MESSAGES)[0].tolist()
+    prompts = [[*ids, 5, 6], [*ids, 7]]
+    asks = [Ask(prompt, Settings(12, {"do_sample": False}), lambda token, chances: False) for prompt in prompts]
+    found = answer_together(model(), memory.of("a", "b"), asks, Prefixes(model(), 0))
+    for user, prompt, answer in zip("ab", prompts, found, strict=True):
+        assert answer.tokens == vanilla(torch.tensor([prompt]), max_new_tokens=12, do_sample=False)[1]
+        remembered = [one.tolist() for one in memory._sessions[user][0]._memory.passages()]
+        assert remembered == [[*prompt, *answer.tokens]], user
 
 
 def test_memory_of_users_is_bounded() -> None:
