@@ -36,6 +36,18 @@ def test_what_pays_may_change() -> None:
     assert run(pace, {1: 1.0, 2: 1.1, 4: 1.2}, calls=300).count(4) > 150
 
 
+def test_what_a_first_call_takes_does_not_count_nor_does_one_that_was_held_up() -> None:
+    pace, costs = Pace(4), {1: 1.0, 2: 1.1, 4: 1.2}
+    seen: set[int] = set()
+    found = []
+    for call in range(60):
+        found.append(rows := pace.rows(8))
+        seconds = 500.0 if rows not in seen or call == 30 else costs[rows]
+        seen.add(rows)
+        pace.learn(rows, 10 * rows, seconds)
+    assert found[-20:].count(4) > 15
+
+
 def test_never_more_than_wait_or_are_allowed() -> None:
     pace = Pace(8)
     run(pace, {1: 1.0, 2: 1.0, 4: 1.0, 8: 1.0})
