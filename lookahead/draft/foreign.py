@@ -48,6 +48,8 @@ class Foreign:
         self._behind = -1
         self._waiting = 0
 
+    _settled = True  # nothing newer comes
+
     def hear(self, ids: list[int]) -> None:
         """Take in what the sequence went on with."""
         self._said = np.append(self._said, np.asarray(ids[-_TAIL:], np.int32))[-_TAIL:]
@@ -56,12 +58,13 @@ class Foreign:
     def offers(self, least: int, length: int) -> list[Offer]:
         """Return places to copy from, the best guess first, each with up to `length` tokens.
 
-        A copy that has gone on for long goes on, and nothing else is looked at. Otherwise the first place is where the
-        last copy may go on, if anything there matches; `least` is the match length that makes another one worth a look.
+        In a corpus a copy that has gone on for long goes on, and nothing else is looked at. Otherwise the first place
+        is where the last copy may go on, if anything there matches; `least` is the match length that makes another one
+        worth a look.
         """
         tokens = self._text.tokens
         behind = self._behind + 1  # the model's own token follows the last one that was copied
-        going_on = self._match_at(behind, tokens)
+        going_on = self._match_at(behind, tokens) if self._settled else 0
         if going_on >= _CERTAIN:
             found = [(behind, going_on)]
         else:
@@ -114,6 +117,8 @@ class Recalled(Foreign):
     lock : RLock
         Held by whoever reads or changes the texts.
     """
+
+    _settled = False
 
     def __init__(self, source: str, texts: Remembered, lock: threading.RLock) -> None:
         with lock:

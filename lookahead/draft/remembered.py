@@ -12,8 +12,8 @@ from ..index.suffix_tree import SuffixTree
 
 __all__ = ["Remembered"]
 
-_KNOWN = 64  # tokens in a row that are known already are not taken in again
-_BEFORE = 32  # but so many before what is new, and so many behind it, from where on the known passage is found
+_KNOWN = 512  # tokens in a row that are known already are not taken in again
+_BEFORE = 256  # but so many before what is new, and so many behind it: copies of the older passage meet the newer there
 
 
 class Remembered:

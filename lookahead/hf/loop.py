@@ -47,13 +47,15 @@ class Lookahead:
         What the outputs are expected to resemble, whether or not it stands in the prompt: text, which needs the
         tokenizer, or token ids. A call may bring its own.
     fallback : optional
-        Who drafts where there is nothing to copy, one prompt at a time: an assistant model; a pair (model, tokenizer)
-        of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function that makes one for
-        a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
+        Who drafts where there is nothing to copy, one prompt at a time: an assistant model, also one that reads the
+        target's states (DFlash, Gemma 4); ``"mtp"`` for the target's own heads of multi-token prediction; a pair
+        (model, tokenizer) of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function
+        that makes one for a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
     exact : bool
-        For half precision and greedy search without processors, one prompt at a time: before a token that wins by less
-        than the noise of the arithmetic, what was fed together is fed once more token by token, as plain decoding does,
-        and the token is chosen from that. The README says how often outputs differ then, and what it costs.
+        For half precision and greedy search, one prompt at a time, with processors that keep no state: before a token
+        that wins by less than the noise of the arithmetic, what was fed together is fed once more token by token, as
+        plain decoding does, and the token is chosen from that. The README says how often outputs differ then, and what
+        it costs.
     trace : bool
         Record every step: what was drafted from where, what was accepted, and how long it took.
     **options
@@ -168,7 +170,7 @@ class Lookahead:
     ) -> Any:
         """Decode a call that `refuse` let pass, as calling the object does."""
         call, cache = (logits_processor, stopping_criteria, generation_config), model_kwargs.get(names.cache_name())
-        stats = Stats(note=why_plain(model, cache, generation_config))
+        stats = Stats(note=why_plain(model, cache, generation_config, len(input_ids)))
         drafters = self._drafters(model, len(input_ids))
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
         recorder = recorder_of(model, self.tokenizer, stats.note) if self._records else None

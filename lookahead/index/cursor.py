@@ -40,7 +40,15 @@ class Cursor:
         """Length of the longest end of the stream that the tree holds."""
         return int(self._state[kernels.LENGTH] - self._state[kernels.LEAF])
 
-    def candidates(self, limit: int = 16, per_token: int = 4) -> NDArray[np.void]:
-        """Places to copy from, CANDIDATE [at most limit], as `SuffixTree.candidates` gives them."""
+    def candidates(self, limit: int = 16, per_token: int = 4, longest: int = 64) -> NDArray[np.void]:
+        """Places to copy from, CANDIDATE [at most limit], as `SuffixTree.candidates` gives them.
+
+        A match longer than `longest` counts as one of that length: among all places that match so far, the latest come.
+        """
         rows: NDArray[np.void] = np.empty(limit, CANDIDATE)
-        return rows[: kernels.candidates(self._state, *self._tree.tables, rows, per_token)]
+        state, tables = self._state, self._tree.tables
+        if self.match_length > longest:
+            state = state.copy()
+            state[kernels.LEAF] = state[kernels.LENGTH] - longest
+            state[kernels.ACTIVE], state[kernels.BELOW] = kernels.descend(*tables, 0, state[kernels.LEAF], longest)
+        return rows[: kernels.candidates(state, *tables, rows, per_token)]

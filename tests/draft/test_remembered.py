@@ -42,9 +42,9 @@ def test_what_is_known_is_not_taken_in_again() -> None:
     changed = first.copy()
     changed[1000] = 60_000
     memory.add(changed)
-    assert memory.tokens.size == 2001 + 65 + 1
+    assert memory.tokens.size == 2001 + 513 + 1
     memory.add(np.concatenate((first[:900], text(2, 100), first[900:])))
-    assert memory.tokens.size == 2067 + 164 + 1
+    assert memory.tokens.size == 2515 + 612 + 1
 
 
 @pytest.mark.parametrize("size", [100, 400, 4000])
