@@ -11,6 +11,7 @@ from .usage import usage
 
 __all__ = ["serve"]
 
+_LOCAL = ("127.0.0.1", "localhost", "::1")
 _NEEDED = ("fastapi", "uvicorn", "prometheus_client", "pydantic", "starlette")
 
 
@@ -29,9 +30,14 @@ def serve(
     trust_remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run the model's own code.")] = False,
     max_prompt: Annotated[int | None, typer.Option(min=1, help="Most tokens of a prompt.")] = None,
     max_body: Annotated[int, typer.Option(min=1, help="Most bytes of a request.")] = 8_000_000,
-    max_waiting: Annotated[int, typer.Option(min=1, help="Most answers that wait for their turn.")] = 256,
+    max_waiting: Annotated[
+        int, typer.Option(min=1, help="Most answers that wait for their turn; a quarter of one user.")
+    ] = 256,
+    batch: Annotated[int, typer.Option(min=1, max=256, help="Most answers decoded together, where that pays.")] = 8,
     timeout: Annotated[float, typer.Option(min=1, help="Most seconds from a request to its answer.")] = 600.0,
-    caches: Annotated[int, typer.Option(min=0, help="Key-value caches kept for next turns.")] = 4,
+    max_cache: Annotated[
+        int, typer.Option(min=0, help="Most bytes of key-value caches kept for next turns; 0 keeps none.")
+    ] = 2_000_000_000,
     grace: Annotated[float, typer.Option(min=0, help="Seconds that answers have when the server stops.")] = 30.0,
     log_level: Annotated[str, typer.Option(help="critical, error, warning, info or debug.")] = "info",
 ) -> None:
@@ -45,12 +51,19 @@ def serve(
         from ..hf.loading import load
         from ..server.limits import Limits
 
-        waits = {"waiting": max_waiting, "waiting_per_user": max_waiting}
-        limits = Limits(body_bytes=max_body, prompt_tokens=max_prompt, seconds=timeout, caches=caches, **waits)
+        waits = {"waiting": max_waiting, "waiting_per_user": max(1, max_waiting // 4)}
+        limits = Limits(
+            body_bytes=max_body, prompt_tokens=max_prompt, seconds=timeout, cache_bytes=max_cache, batch=batch, **waits
+        )
         target, tokenizer = load(model, dtype, device, trust_remote_code)
         called = name or _name(model)
-    running = server_of(target, tokenizer, called, limits, host, port, api_key, grace, log_level)
-    print(f"serving {called} at http://{host}:{port}/v1", flush=True)
+    if api_key is None and host not in _LOCAL:
+        typer.echo(f"lookahead: whoever reaches {host} may use the model; LOOKAHEAD_API_KEY sets a key", err=True)
+
+    def told(url: str) -> None:
+        print(f"serving {called} at {url}/v1", flush=True)
+
+    running = server_of(target, tokenizer, called, limits, host, port, api_key, grace, log_level, told)
     running.run()
     raise typer.Exit(0 if running.started else 1)
 

@@ -1,4 +1,4 @@
-"""One answer of a server: a call of `generate` that continues a kept cache and tells of every token."""
+"""Answers of a server: calls of `generate` that continue kept caches and tell of every token."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ from typing import Any
 
 import torch
 
-from ..stats import Stats
 from . import names
 from .listening import Bias, Chances, Listener, Repetition, TokenChances
 from .loop import Lookahead
 from .prefixes import Prefixes
+from .rows import RowCriteria, RowProcessors
 
-__all__ = ["Answer", "Settings", "answer", "context_length", "end_tokens", "is_sampled", "vocabulary_size"]
+__all__ = [
+    "Answer",
+    "Ask",
+    "Settings",
+    "answer",
+    "answer_together",
+    "context_length",
+    "end_tokens",
+    "go_together",
+    "is_sampled",
+    "vocabulary_size",
+]
+
+_MOST = 65_536  # tokens of a batch, the paddings and the longest answer for each row included
+_FREE = 64  # tokens that a row may read beyond what it needs to
 
 
 @dataclass(frozen=True)
@@ -50,45 +64,52 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Ask:
+    """One answer that is wanted.
+
+    Attributes
+    ----------
+    prompt : list of int
+    settings : Settings
+    on_token : callable
+        ``on_token(token, chances) -> bool``, called as soon as a token is emitted; True ends the answer with it.
+    owner : str
+        Under whose name caches are taken and kept.
+    prediction : str or int [length], optional
+        What the answer is expected to resemble.
+    """
+
+    prompt: Sequence[int]
+    settings: Settings
+    on_token: Callable[[int, TokenChances | None], bool]
+    owner: str = ""
+    prediction: Any = None
+
+
+@dataclass(frozen=True)
 class Answer:
-    """What became of it: the emitted tokens, what of the prompt was cached, and the figures of the call."""
+    """What became of it: the emitted tokens, what of the prompt was cached, and what of the prediction was right."""
 
     tokens: list[int]
     cached_tokens: int
-    stats: Stats
+    accepted_prediction_tokens: int = 0
+    rejected_prediction_tokens: int = 0
 
 
-def answer(
-    model: Any,
-    lookahead: Lookahead,
-    prompt: Sequence[int],
-    settings: Settings,
-    on_token: Callable[[int, TokenChances | None], bool],
-    prefixes: Prefixes,
-    owner: str = "",
-    prediction: Any = None,
-) -> Answer:
-    """Answer a prompt, as `generate` would from the same seed.
+def answer(model: Any, lookahead: Lookahead, ask: Ask, prefixes: Prefixes) -> Answer:
+    """Answer a prompt, as `generate` would from the same seed; the figures are those of `lookahead` afterwards.
 
     Parameters
     ----------
     model : PreTrainedModel
     lookahead : Lookahead
-    prompt : list of int
-    settings : Settings
-    on_token : callable
-        ``on_token(token, chances) -> bool``, called as soon as a token is emitted; True ends the answer with it.
+    ask : Ask
     prefixes : Prefixes
-        Where the cache comes from and goes to, under the name of `owner`.
-    owner : str
-    prediction : str or int [length], optional
-        What the answer is expected to resemble.
+        Where the cache comes from and goes to.
     """
-    chances = None if settings.logprobs is None else Chances(settings.logprobs)
-    listener = Listener(on_token, chances)
-    cache, cached = prefixes.take(owner, prompt)
-    ids = torch.tensor([list(prompt)], device=model.device)
-    given: dict[str, Any] = {} if cache is None else {names.cache_name(): cache}
+    settings, (listener, processors) = ask.settings, _attached(ask, len(ask.prompt))
+    cache, cached = prefixes.take(ask.owner, ask.prompt)
+    ids = torch.tensor([list(ask.prompt)], device=model.device)
     torch.manual_seed(settings.seed) if settings.seed is not None else torch.seed()
     lookahead.generate(
         model,
@@ -96,13 +117,73 @@ def answer(
         attention_mask=torch.ones_like(ids),
         max_new_tokens=settings.max_new_tokens,
         stopping_criteria=[listener],
-        logits_processor=_processors(settings, len(prompt), chances),
-        prediction=prediction,
+        logits_processor=processors,
+        prediction=ask.prediction,
         **settings.sampling,
-        **given,
+        **_given(cache),
     )
-    prefixes.keep(owner, [*prompt, *listener.tokens], cache)
-    return Answer(listener.tokens, cached, lookahead.stats)
+    prefixes.keep(ask.owner, [*ask.prompt, *listener.tokens], cache)
+    stats = lookahead.stats
+    return Answer(listener.tokens, cached, stats.accepted_prediction_tokens, stats.rejected_prediction_tokens)
+
+
+def answer_together(model: Any, lookahead: Lookahead, asks: Sequence[Ask], prefixes: Prefixes) -> list[Answer]:
+    """Answer several prompts in one batch; they are sampled alike, have no seeds, and may differ in all else.
+
+    Greedy answers are those that `answer` gives. Predictions are not looked at.
+
+    Raises
+    ------
+    Unsupported
+        Before any work, for a model whose rows of a batch cannot go on by different numbers of tokens.
+    """
+    prompts, width = [ask.prompt for ask in asks], max(len(ask.prompt) for ask in asks)
+    attached = [_attached(ask, width) for ask in asks]
+    listeners = [listener for listener, _ in attached]
+    cache, cached = prefixes.take_together([ask.owner for ask in asks], prompts)
+
+    def leave(row: int, cache_of: Callable[[], Any]) -> None:
+        if prefixes.serves_batches:
+            prefixes.keep(asks[row].owner, [*prompts[row], *listeners[row].tokens], cache_of())
+
+    ids = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=model.device)
+    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=model.device)
+    torch.seed()
+    lookahead.generate(
+        model,
+        ids,
+        attention_mask=mask,
+        max_new_tokens=max(ask.settings.max_new_tokens for ask in asks),
+        stopping_criteria=[RowCriteria(listeners, leave)],
+        logits_processor=[RowProcessors([row for _, row in attached])] if any(row for _, row in attached) else [],
+        **asks[0].settings.sampling,
+        **_given(cache),
+    )
+    return [Answer(listener.tokens, held) for listener, held in zip(listeners, cached, strict=True)]
+
+
+def go_together(model: Any, asks: Sequence[Ask], prefixes: Prefixes) -> bool:
+    """Tell whether prompts can be answered in one batch that reads hardly more than each of them alone would."""
+    if any(ask.settings.seed is not None or ask.prediction is not None for ask in asks):
+        return False
+    if any(ask.settings.sampling != asks[0].settings.sampling for ask in asks):
+        return False
+    width, longest = max(len(ask.prompt) for ask in asks), max(ask.settings.max_new_tokens for ask in asks)
+    new = [len(ask.prompt) - prefixes.common(ask.owner, ask.prompt) for ask in asks]
+    is_wide = (width + longest) * len(asks) > _MOST or width + longest > (context_length(model) or _MOST)
+    return not is_wide and max(new) * len(asks) <= 2 * sum(new) + _FREE * len(asks)
+
+
+def _given(cache: Any) -> dict[str, Any]:
+    """Return what tells `generate` of a cache."""
+    return {} if cache is None else {names.cache_name(): cache}
+
+
+def _attached(ask: Ask, width: int) -> tuple[Listener, list[Any]]:
+    """Return who hears the tokens, and what is asked of the scores; the prompt is padded to a width."""
+    settings = ask.settings
+    chances = None if settings.logprobs is None else Chances(settings.logprobs)
+    return Listener(ask.on_token, settings.max_new_tokens, chances), _processors(settings, width, chances)
 
 
 def _processors(settings: Settings, prompt: int, chances: Chances | None) -> list[Any]:

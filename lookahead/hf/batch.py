@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from . import names
 from .branching import takes_trees
 from .ragged import RaggedTarget
 from .ranks import Ranks
+from .rows import RowCriteria, RowProcessors, criteria_of_row
 
 __all__ = ["BatchGeneration"]
 
@@ -56,21 +58,23 @@ class BatchGeneration:
         self._mask = model_kwargs.get("attention_mask")
         self._target = RaggedTarget(model, config, model_kwargs)
         self._ranks = Ranks(model)
-        self._keeps_rows = config.return_dict_in_generate or names.is_callers(self._target.cache)
+        self._is_handed_back = config.return_dict_in_generate or names.is_callers(self._target.cache)
         self._sequences = [Sequence(row[None]) for row in input_ids]
         self._rows = list(range(len(input_ids)))  # which rows the target still has
         self._done = [False] * len(input_ids)
         self._last = [0] * len(input_ids)
 
     def listen(self, processors: Any, criteria: Any) -> None:
-        """Connect the caller's processors and stopping criteria."""
+        """Connect the caller's processors and stopping criteria; who hears of rows gets each one's cache as it ends."""
         self._processors = processors
+        self._hearers = [one for one in criteria if isinstance(one, RowCriteria)]
+        self._is_handed_back = self._is_handed_back and not self._hearers
         count, stops = len(self._sequences), names.plain_stops(criteria, self._config)
         self._verifiers = [
             Verifier(
                 sequence=sequence,
                 processors=_processors_of_row(processors, row, count) if len(processors) else None,
-                criteria=criteria if stops is None else None,
+                criteria=criteria_of_row(criteria, row) if stops is None else None,
                 do_sample=self._config.do_sample,
                 end_tokens=stops[0] if stops else frozenset(),
                 max_length=stops[1] if stops else self._config.max_length,
@@ -99,7 +103,7 @@ class BatchGeneration:
                 while not all(self._done):
                     self._step()
         finally:
-            if self._keeps_rows:
+            if self._is_handed_back:
                 self._target.hand_back(finished=all(self._done))
 
     def _prefill(self, prediction: list[int]) -> None:
@@ -195,8 +199,12 @@ class BatchGeneration:
 
     def _leave(self) -> None:
         """Take rows that have ended out of the batch."""
+        for hearer in self._hearers:
+            for place, row in enumerate(self._rows):
+                if self._done[row]:
+                    hearer.leave(row, partial(self._target.row, place))
         going = [place for place, row in enumerate(self._rows) if not self._done[row]]
-        if going and len(going) < len(self._rows) and not self._keeps_rows:
+        if going and len(going) < len(self._rows) and not self._is_handed_back:
             self._rows = [self._rows[place] for place in going]
             self._target.select(going)
             self._batch.select(going)
@@ -223,7 +231,9 @@ def _processors_of_row(processors: Any, row: int, count: int) -> Callable[[torch
 
     def process(ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         for processor in processors:
-            if names.is_row_wise(processor):
+            if isinstance(processor, RowProcessors):
+                scores = processor.of_row(row)(ids, scores)
+            elif names.is_row_wise(processor):
                 scores = processor(ids, scores)
             else:
                 scores = processor(ids.expand(count, -1), scores.repeat(count, 1))[row : row + 1]

@@ -84,6 +84,8 @@ class Listener(StoppingCriteria):  # type: ignore[misc, no-untyped-call, unused-
     ----------
     on_token : callable
         ``on_token(token, chances) -> bool``: whether the generation ends here.
+    most : int
+        Tokens with which it ends anyway.
     chances : Chances, optional
         Where log-probabilities are wanted.
 
@@ -93,8 +95,10 @@ class Listener(StoppingCriteria):  # type: ignore[misc, no-untyped-call, unused-
         What was heard.
     """
 
-    def __init__(self, on_token: Callable[[int, TokenChances | None], bool], chances: Chances | None = None) -> None:
-        self._on_token, self._chances = on_token, chances
+    def __init__(
+        self, on_token: Callable[[int, TokenChances | None], bool], most: int, chances: Chances | None = None
+    ) -> None:
+        self._on_token, self._most, self._chances = on_token, most, chances
         self.tokens: list[int] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
@@ -102,4 +106,5 @@ class Listener(StoppingCriteria):  # type: ignore[misc, no-untyped-call, unused-
         token = int(input_ids[0, -1])
         self.tokens.append(token)
         ends = self._on_token(token, None if self._chances is None else self._chances.of(token))
+        ends = ends or len(self.tokens) >= self._most
         return torch.full((1,), ends, device=input_ids.device, dtype=torch.bool)

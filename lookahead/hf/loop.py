@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -88,6 +90,7 @@ class Lookahead:
         self.trace: Trace | None = None
         self._calibration = Calibration()
         self._memory: Memory | None = None
+        self._others: Sequence[Lookahead] = ()
         self._policies: dict[str, Policy] = {}
         self._successors: dict[str, Successors] = {}
 
@@ -95,6 +98,12 @@ class Lookahead:
         """Share what other calls have said and learnt, as `Session.lookahead` arranges it; return this object."""
         self._memory, self._calibration = memory, memory.calibration
         return self
+
+    def of_rows(self, others: Sequence[Lookahead]) -> Lookahead:
+        """Return an object for a batch, each row of which shares what one of the others does, and nothing besides."""
+        together = copy.copy(self)
+        together._others = others
+        return together
 
     def __call__(
         self,
@@ -196,9 +205,9 @@ class Lookahead:
         drafters = [Drafter(self.tokenizer, **asdict(self.options)) for _ in range(rows)]
         policy = self._policy(model, drafters[0].policy.cost, rows)
         successors = self._successors.setdefault(costs.key_of(model), Successors())
-        for drafter in drafters:
-            drafter.calibration, drafter.policy, drafter.successors = self._calibration, policy, successors
-            drafter.memory = self._memory
+        for drafter, other in zip(drafters, self._others or [self] * rows, strict=True):
+            drafter.policy, drafter.successors = policy, successors
+            drafter.calibration, drafter.memory = other._calibration, other._memory
         return drafters
 
     def _policy(self, model: Any, cost: Cost, rows: int) -> Policy:

@@ -136,6 +136,16 @@ class RaggedTarget:
         if not finished:
             shorten(self.cache, min(map(sum, zip(self.beginnings, self._counts, strict=True))))
 
+    def row(self, place: int) -> Any:
+        """Return a cache of one row alone, None where layers with sliding windows keep everything."""
+        if self._windows is not None:
+            return None
+        live, cache = self._live[place].nonzero()[:, 0], DynamicCache()
+        for number, layer in enumerate(self.cache.layers):
+            keys, values = layer.keys[place : place + 1], layer.values[place : place + 1]
+            cache.update(keys.index_select(2, live), values.index_select(2, live), number)
+        return cache
+
     def select(self, rows: list[int]) -> None:
         """Go on with some of the rows only."""
         index = torch.tensor(rows, device=self._live.device)

@@ -161,6 +161,7 @@ async def _answered(request: Request, body: Any, order_of: Callable[[Any, str, O
     finally:
         gone.cancel()
         whole.cancel()
+        exchange.close()
 
 
 async def _until_gone(request: Request) -> None:
@@ -170,8 +171,11 @@ async def _until_gone(request: Request) -> None:
 
 
 def _user(request: Request, body: Sampled) -> str:
-    """Return who takes turns with others: the user that is named, or else the machine that asks."""
-    return body.user or (request.client.host if request.client else "")
+    """Return who takes turns with others, and whose memory serves: the user that is named, or else the machine.
+
+    A user who is called like a machine is somebody else.
+    """
+    return f"user {body.user}" if body.user else f"host {request.client.host if request.client else ''}"
 
 
 def _service(request: Request) -> Service:
@@ -182,8 +186,7 @@ def _service(request: Request) -> Service:
 
 async def _on_api_error(request: Request, error: Any) -> Response:
     """Tell an error."""
-    headers = {"Retry-After": "1"} if error.status in (429, 503) else None
-    return JSONResponse(error.body(), error.status, headers)
+    return JSONResponse(error.body(), error.status, error.headers)
 
 
 async def _on_invalid(request: Request, error: Any) -> Response:

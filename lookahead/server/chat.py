@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
 from collections.abc import Sequence
@@ -33,6 +34,7 @@ class Prompts:
         template = getattr(tokenizer, "chat_template", None)
         self._templates = "\n".join(template.values()) if isinstance(template, dict) else template or ""
         self.form: Form | None = form_of(self._templates)
+        self._arguments = frozenset(inspect.signature(tokenizer.apply_chat_template).parameters)
 
     def of_chat(self, request: ChatRequest, opening: str = "") -> list[int]:
         """Return the prompt of a chat; `opening` is how the answer begins.
@@ -47,6 +49,7 @@ class Prompts:
         tools = [_tool(one) for one in request.tools or []] if request.tool_choice != "none" else []
         if tools and self.form is None:
             raise bad_request("the model's chat template knows no tools; leave them out", "tools")
+        extra = self._variables(request)
         messages = [_message(one) for one in request.messages]
         with self._lock:
             try:
@@ -55,12 +58,21 @@ class Prompts:
                     tools=tools or None,
                     add_generation_prompt=True,
                     tokenize=False,
-                    **(request.chat_template_kwargs or {}),
+                    **extra,
                 )
             except Exception as error:  # a template may raise anything, and says so for messages that it cannot write
                 message = f"the model's chat template cannot write the messages: {error}; change them"
                 raise bad_request(message, "messages") from error
             return self._encoded(text + opening, "messages", special=False)
+
+    def _variables(self, request: ChatRequest) -> dict[str, Any]:
+        """Return what the request gives the template; a template of its own, say, could run for ever."""
+        given = request.chat_template_kwargs or {}
+        wrong = sorted(self._arguments.intersection(given))
+        if wrong:
+            message = f"chat_template_kwargs holds {wrong[0]}; allowed are variables of the model's own template"
+            raise bad_request(message, "chat_template_kwargs")
+        return given
 
     def of_text(self, prompt: str | Sequence[int]) -> list[int]:
         """Return the prompt of a completion: a text, or token ids."""

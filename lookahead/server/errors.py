@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ApiError", "bad_request", "gone_wrong", "overloaded", "shutting_down", "timed_out", "too_large"]
+__all__ = ["ApiError", "bad_request", "crowded", "gone_wrong", "overloaded", "shutting_down", "timed_out", "too_large"]
 
 _KINDS = {401: "authentication_error", 429: "rate_limit_error"}
 
@@ -27,6 +27,11 @@ class ApiError(Exception):
     def __init__(self, status: int, message: str, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.param, self.code = status, message, param, code
+
+    @property
+    def headers(self) -> dict[str, str] | None:
+        """What a client that may try again is told of when."""
+        return {"Retry-After": "1"} if self.status in (429, 503) else None
 
     def body(self) -> dict[str, Any]:
         """Return what is sent."""
@@ -52,6 +57,11 @@ def timed_out(seconds: float) -> ApiError:
 def overloaded(waiting: int) -> ApiError:
     """Return the error of a server that has too much to do."""
     return ApiError(503, f"{waiting} answers are waiting already; try again later", code="overloaded")
+
+
+def crowded(requests: int) -> ApiError:
+    """Return the error of a server that has too many requests at once."""
+    return ApiError(503, f"{requests} requests are at work already; try again later", code="overloaded")
 
 
 def shutting_down() -> ApiError:

@@ -8,7 +8,7 @@ import hmac
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .errors import ApiError, too_large
+from .errors import ApiError, crowded, too_large
 from .limits import Limits
 from .metrics import Metrics
 
@@ -33,6 +33,7 @@ class Guard:
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, key: str | None) -> None:
         self._app, self._limits, self._metrics = app, limits, metrics
         self._key = None if key is None else f"Bearer {key}".encode()
+        self._at_work = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it with an error."""
@@ -45,17 +46,21 @@ class Guard:
                 self._metrics.requested(scope["path"], message["status"])
             await send(message)
 
+        self._at_work += 1
         try:
             self._check_key(scope)
+            self._check_crowd(scope)
             body = await asyncio.wait_for(self._read(scope, receive), self._limits.body_seconds)
         except ApiError as error:
-            await JSONResponse(error.body(), error.status)(scope, receive, counted)
+            await JSONResponse(error.body(), error.status, error.headers)(scope, receive, counted)
         except asyncio.TimeoutError:
             message = f"the body did not arrive within {self._limits.body_seconds:g} s; send it faster"
             await JSONResponse(ApiError(408, message).body(), 408)(scope, receive, counted)
         else:
             if body is not None:
                 await self._app(scope, _replayed(body, receive), counted)
+        finally:
+            self._at_work -= 1
 
     def _check_key(self, scope: Scope) -> None:
         """Refuse a request without the key; how long it takes does not tell how much of it was right."""
@@ -65,6 +70,11 @@ class Guard:
         if not hmac.compare_digest(given, self._key):
             message = "no valid API key was given; send the server's key as `Authorization: Bearer KEY`"
             raise ApiError(401, message, code="invalid_api_key")
+
+    def _check_crowd(self, scope: Scope) -> None:
+        """Refuse a request where too many are at work already."""
+        if self._at_work > self._limits.requests and scope["path"] not in _OPEN:
+            raise crowded(self._limits.requests)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
         """Return the body, None where the client has gone."""

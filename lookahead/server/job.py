@@ -83,9 +83,7 @@ class Job:
     Attributes
     ----------
     user : str
-        Who asks; users take turns.
-    owner : str
-        Whose memory and caches serve.
+        Who asks: users take turns, and each one's own memory and caches serve.
     index : int
         The number of the answer in its request.
     prompt : list of int
@@ -100,7 +98,6 @@ class Job:
     """
 
     user: str
-    owner: str
     index: int
     prompt: list[int]
     settings: Settings

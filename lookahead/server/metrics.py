@@ -9,12 +9,14 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from ..hf.answering import Answer
+from ..stats import Stats
 
 __all__ = ["Metrics"]
 
 
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/models", "/health", "/metrics")
 _GAINS = (1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+_ROWS = (1, 2, 4, 8, 16, 32, 64)
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
@@ -33,8 +35,9 @@ class Metrics:
         self._forwards = counter("forwards", "Forwards of the model.")
         self._drafted = counter("drafted", "Draft tokens verified, by source.", ["source"])
         self._accepted = counter("accepted", "Draft tokens accepted, by source.", ["source"])
-        self._gain = histogram("tokens_per_forward", "Tokens per forward of an answer.", buckets=_GAINS)
-        self._seconds = histogram("answer_seconds", "Seconds in which an answer was decoded.", buckets=_SECONDS)
+        self._gain = histogram("tokens_per_forward", "Tokens of all answers per forward of a call.", buckets=_GAINS)
+        self._rows = histogram("answers_together", "Answers of a call.", buckets=_ROWS)
+        self._seconds = histogram("call_seconds", "Seconds of a call.", buckets=_SECONDS)
 
     def _maker(self, kind: Any) -> Callable[..., Any]:
         """Return what makes figures of a kind."""
@@ -49,16 +52,18 @@ class Metrics:
         known = path if path in _PATHS else "other"  # a client must not be able to make up new figures
         self._requests.labels(known, str(status)).inc()
 
-    def cancelled(self) -> None:
-        """Count an answer that was given up before its turn."""
-        self._answers.labels("cancelled").inc()
+    def ended(self, end: str) -> None:
+        """Count what became of an answer: finished, cancelled or failed."""
+        self._answers.labels(end).inc()
 
-    def answered(self, answer: Answer, prompt: int, is_cancelled: bool) -> None:
-        """Count an answer."""
-        stats = answer.stats
-        self._answers.labels("cancelled" if is_cancelled else "finished").inc()
+    def answered(self, answer: Answer, prompt: int) -> None:
+        """Count the tokens of a prompt that was answered."""
         self._prompt.inc(prompt)
         self._cached.inc(answer.cached_tokens)
+
+    def decoded(self, stats: Stats, rows: int) -> None:
+        """Count a call of the model, which gave so many answers."""
+        self._rows.observe(rows)
         self._tokens.inc(stats.tokens)
         self._forwards.inc(stats.forwards)
         for source, count in stats.drafted_by_source.items():

@@ -63,7 +63,7 @@ class Orders:
         if request.top_logprobs is not None and not request.logprobs:
             raise bad_request("top_logprobs is given without logprobs; set logprobs to true, too", "top_logprobs")
         form = self._prompts.form if request.tools and request.tool_choice != "none" else None
-        make = partial(Job, user=user, owner=request.user or "", prompt=prompt, outbox=outbox, stops=_stops(request))
+        make = partial(Job, user=user, prompt=prompt, outbox=outbox, stops=_stops(request))
         jobs = [
             make(
                 index=index,
@@ -94,7 +94,7 @@ class Orders:
             raise bad_request(message, "prompt")
         prompts = [self._prompts.of_text(one) for one in given]
         order = Order([], [], [len(one) for one in prompts])
-        make = partial(Job, user=user, owner=request.user or "", outbox=outbox, stops=_stops(request))
+        make = partial(Job, user=user, outbox=outbox, stops=_stops(request))
         for number, prompt in enumerate(prompts):
             for index in range(count):
                 place = number * count + index
@@ -159,7 +159,7 @@ class Orders:
     ) -> Settings:
         """Return how an answer is chosen; the second and later ones of a seed have seeds of their own."""
         return Settings(
-            max_new_tokens=self._room(prompt, wanted),
+            max_new_tokens=self._room(request, prompt, wanted),
             sampling=self._sampling(request),
             seed=None if request.seed is None else (request.seed + index + 2**63) % 2**64 - 2**63,
             presence=request.presence_penalty or 0.0,
@@ -169,7 +169,7 @@ class Orders:
             grammar=grammar,
         )
 
-    def _room(self, prompt: int, wanted: int | None) -> int:
+    def _room(self, request: Sampled, prompt: int, wanted: int | None) -> int:
         """Return how many tokens an answer may have."""
         if self._context is None:
             return wanted or self._limits.answer_tokens
@@ -179,7 +179,8 @@ class Orders:
                 f"the prompt has {prompt} tokens and {wanted or 1} more may follow, but the model's context has "
                 f"{self._context}; shorten the prompt, or allow fewer"
             )
-            raise bad_request(message, "messages", "context_length_exceeded")
+            param = "messages" if isinstance(request, ChatRequest) else "prompt"
+            raise bad_request(message, param, "context_length_exceeded")
         return wanted or min(room, self._limits.answer_tokens)
 
     def _sampling(self, request: Sampled) -> dict[str, Any]:

@@ -75,8 +75,8 @@ def usage(prompts: Iterable[int], answers: Sequence[Answer]) -> dict[str, Any]:
         "total_tokens": read + written,
         "prompt_tokens_details": {"cached_tokens": min((one.cached_tokens for one in answers), default=0)},
         "completion_tokens_details": {
-            "accepted_prediction_tokens": sum(one.stats.accepted_prediction_tokens for one in answers),
-            "rejected_prediction_tokens": sum(one.stats.rejected_prediction_tokens for one in answers),
+            "accepted_prediction_tokens": sum(one.accepted_prediction_tokens for one in answers),
+            "rejected_prediction_tokens": sum(one.rejected_prediction_tokens for one in answers),
         },
     }
 

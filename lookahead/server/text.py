@@ -31,9 +31,8 @@ class TextStream:
     def __init__(self, tokenizer: Any, stops: Sequence[str] = (), hidden: Collection[int] = ()) -> None:
         self._tokenizer, self._stops, self._hidden = tokenizer, [stop for stop in stops if stop], hidden
         self._ids: list[int] = []
-        self._start = self._read = (
-            0  # decoded together, since a token's text may depend on the one before; already told
-        )
+        self._start = 0  # from here on tokens are decoded together: a token's text may depend on the one before
+        self._read = 0  # tokens that were told
         self._held = ""
         self.is_stopped = False
 

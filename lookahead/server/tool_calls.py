@@ -103,7 +103,7 @@ class ToolStream:
         self._form = form
         self._text = text  # not told yet
         self._has_begun = self._is_inside = False
-        self._openings = [form.opening] if form.opening else [_PYTHON_TAG]
+        self._opening = form.opening or _PYTHON_TAG
 
     def feed(self, text: str) -> list[str | FoundCall]:
         """Return what has become certain."""
@@ -134,14 +134,12 @@ class ToolStream:
             if start.startswith("{"):
                 self._is_inside, self._text = True, start
                 return None
-        place = self._text.find(self._openings[0])
-        if place >= 0:
-            said, self._text = self._text[:place].rstrip(), self._text[place + len(self._openings[0]) :]
-            self._is_inside = True
-            return said
-        kept = held_back(self._text, self._openings)
-        kept += len(self._text[: len(self._text) - kept]) - len(self._text[: len(self._text) - kept].rstrip())
-        said, self._text = self._text[: len(self._text) - kept], self._text[len(self._text) - kept :]
+        said, opening, inside = self._text.partition(self._opening)
+        if opening:
+            self._text, self._is_inside = inside, True
+            return said.rstrip()
+        said = self._text[: len(self._text) - held_back(self._text, [self._opening])].rstrip()
+        self._text = self._text[len(said) :]
         self._has_begun = self._has_begun or bool(said.strip())
         return said or None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .errors import ApiError, overloaded, shutting_down
 from .job import Job
@@ -58,14 +58,26 @@ class Turns:
         """Wait for an answer whose turn it is, and return it; None once the queue is closed and empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._queues or self._is_closed)
-            if not self._queues:
-                return None
-            user, queue = next(iter(self._queues.items()))
-            job = queue.popleft()
-            del self._queues[user]
-            if queue:
-                self._queues[user] = queue  # behind all others
-            return job
+            return self._taken(next(iter(self._queues))) if self._queues else None
+
+    def more(self, most: int, joins: Callable[[Job], bool]) -> None:
+        """Take at most so many more answers, whose turns come next, as far as each is let join."""
+        with self._changed:
+            passed: set[str] = set()  # whose next answer may not
+            while most > 0 and (user := next((one for one in self._queues if one not in passed), None)) is not None:
+                if joins(self._queues[user][0]):
+                    most -= 1
+                    self._taken(user)
+                else:
+                    passed.add(user)
+
+    def _taken(self, user: str) -> Job:
+        """Take a user's next answer; the next one of the same user comes after those of all others."""
+        queue = self._queues.pop(user)
+        job = queue.popleft()
+        if queue:
+            self._queues[user] = queue
+        return job
 
     def remove(self, job: Job) -> bool:
         """Take an answer out of the queue; return whether it still waited."""

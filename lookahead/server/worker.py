@@ -1,4 +1,4 @@
-"""The thread of the model: one answer after the other, each ended as soon as nobody waits for it."""
+"""The thread of the model: one call after the other, each answer ended as soon as nobody waits for it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from ..hf.answering import Answer, answer, end_tokens
-from ..hf.listening import TokenChances
+from ..hf.answering import answer, answer_together, end_tokens, go_together
 from ..hf.prefixes import Prefixes
-from .errors import bad_request, gone_wrong, shutting_down
-from .job import Done, Job, Piece
+from ..hf.refusals import Unsupported
+from .errors import ApiError, bad_request, gone_wrong, shutting_down
+from .job import Job
 from .limits import Limits
 from .memory import Memory
 from .metrics import Metrics
-from .text import TextStream
+from .pace import Pace
 from .turns import Turns
+from .writer import Writer
 
 __all__ = ["Worker"]
 
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Answers in a thread of its own.
+    """Answers in a thread of its own, several together where that pays.
 
     Parameters
     ----------
@@ -39,12 +40,12 @@ class Worker:
 
     def __init__(self, model: Any, tokenizer: Any, limits: Limits, metrics: Metrics, **options: Any) -> None:
         self._model, self._tokenizer, self._metrics = model, tokenizer, metrics
-        self._prefixes = Prefixes(model, limits.caches)
-        self._memory = Memory(tokenizer, limits.users, **options)
+        self._prefixes = Prefixes(model, limits.cache_bytes)
+        self._memory = Memory(tokenizer, limits.users, limits.memory_bytes, **options)
         self._ends = end_tokens(model)
         self._special = {token for token, one in tokenizer.added_tokens_decoder.items() if one.special}
-        self._turns = Turns(limits)
-        self._running: Job | None = None
+        self._turns, self._pace = Turns(limits), Pace(limits.batch)
+        self._running: tuple[Job, ...] = ()
         self._is_ended = False
         self._thread = threading.Thread(target=self._run, name="lookahead-worker", daemon=True)
         metrics.watch_queue(self._turns.__len__)
@@ -66,7 +67,7 @@ class Worker:
         """End an answer that nobody waits for: at once where it waits, with the next forward where it is written."""
         job.cancel()
         if self._turns.remove(job):
-            self._metrics.cancelled()
+            self._metrics.ended("cancelled")
 
     def drain(self) -> None:
         """Take no more requests; what waits is still answered."""
@@ -76,62 +77,88 @@ class Worker:
         """Tell those who still wait that the server ends, and end the thread."""
         self._is_ended = True
         self._turns.close()
-        running = self._running
-        if running is not None:
-            running.cancel()
+        for job in self._running:
+            job.cancel()
         if self._thread.ident is not None:
             self._thread.join(timeout=30)
 
     def _run(self) -> None:
         """Answer until the queue is closed and empty."""
         while (job := self._turns.next()) is not None:
-            self._running = job
+            writers = [self._writer(job)]
+            if not self._is_ended and not job.is_cancelled:
+                writers += self._companions(writers[0])
+            self._running = tuple(one.job for one in writers)
             if self._is_ended:
-                job.outbox.put(shutting_down())
-            elif not job.is_cancelled:
-                self._serve(job)
-            self._running = None
+                self._fail(writers, shutting_down())
+            elif going := [one for one in writers if not one.job.is_cancelled]:
+                self._serve(going)
+            self._running = ()
 
-    def _serve(self, job: Job) -> None:
-        """Answer one job, whatever happens."""
+    def _writer(self, job: Job) -> Writer:
+        """Return who tells of an answer."""
+        return Writer(job, self._tokenizer, self._ends, self._special)
+
+    def _companions(self, first: Writer) -> list[Writer]:
+        """Return other answers that are decoded together with one, where that pays."""
+        found: list[Writer] = []
+
+        def joins(job: Job) -> bool:
+            one = self._writer(job)
+            is_fitting = go_together(self._model, [first.ask, *(other.ask for other in found), one.ask], self._prefixes)
+            if is_fitting:
+                found.append(one)
+            return is_fitting
+
         try:
-            reason, found = self._answer(job)
-        except ValueError as error:
-            _log.warning("an answer was refused: %s", error)
-            job.outbox.put(bad_request(str(error)))
+            self._turns.more(self._pace.rows(1 + len(self._turns)) - 1, joins)
+        except Exception:  # whatever is wrong with one who waits, the thread has to go on
+            _log.exception("nobody more was let join")
+        return found
+
+    def _serve(self, writers: Sequence[Writer]) -> None:
+        """Give answers, whatever happens; where those of a batch fail, each that was not begun is tried alone."""
+        try:
+            self._answer(writers)
+            return
+        except Unsupported as refused:
+            error = bad_request(str(refused))
+            if len(writers) > 1:
+                self._pace.stay_alone()
+            else:
+                _log.warning("an answer was refused: %s", refused)
         except Exception:
             _log.exception("an answer failed")
-            job.outbox.put(gone_wrong())
+            error = gone_wrong()
+        for writer in writers:
+            if len(writers) > 1 and writer.is_silent:
+                self._serve([self._writer(writer.job)])
+            else:
+                self._fail([writer], error)
+
+    def _fail(self, writers: Sequence[Writer], error: ApiError) -> None:
+        """Tell that there will be no answers."""
+        for writer in writers:
+            self._metrics.ended("failed")
+            writer.fail(error)
+
+    def _answer(self, writers: Sequence[Writer]) -> None:
+        """Give answers in one call of the model."""
+        asks = [one.ask for one in writers]
+        is_shared = go_together(self._model, asks, self._prefixes)
+        lookahead = self._memory.of(*(one.job.user for one in writers))
+        if len(asks) == 1:
+            found = [answer(self._model, lookahead, asks[0], self._prefixes)]
         else:
-            self._metrics.answered(found, len(job.prompt), job.is_cancelled)
-            job.outbox.put(shutting_down() if self._is_ended and job.is_cancelled else Done(job.index, reason, found))
-
-    def _answer(self, job: Job) -> tuple[str, Answer]:
-        """Answer one job; return why the answer ended, and its figures."""
-        text = TextStream(self._tokenizer, job.stops, (self._special | self._ends) - job.shown)
-        heard: list[TokenChances] = []
-
-        def on_token(token: int, chances: TokenChances | None) -> bool:
-            if chances is not None and token not in self._ends:
-                heard.append(chances)
-            told = text.feed(token)
-            if told:
-                job.outbox.put(Piece(job.index, told, tuple(heard)))
-                heard.clear()
-            return text.is_stopped or job.is_cancelled
-
-        found = answer(
-            self._model,
-            self._memory.of(job.owner),
-            job.prompt,
-            job.settings,
-            on_token,
-            self._prefixes,
-            job.owner,
-            job.prediction,
-        )
-        rest = text.end()
-        if rest or heard:
-            job.outbox.put(Piece(job.index, rest, tuple(heard)))
-        ended = text.is_stopped or (bool(found.tokens) and found.tokens[-1] in self._ends)
-        return "stop" if ended else "length", found
+            found = answer_together(self._model, lookahead, asks, self._prefixes)
+        stats = lookahead.stats
+        self._metrics.decoded(stats, len(asks))
+        if is_shared:
+            self._pace.learn(len(asks), stats.tokens, stats.total_seconds)
+        for writer, one in zip(writers, found, strict=True):
+            self._metrics.answered(one, len(writer.job.prompt))
+            if self._is_ended and writer.job.is_cancelled:
+                self._fail([writer], shutting_down())
+            else:
+                self._metrics.ended("cancelled" if writer.job.is_cancelled else "finished")
+                writer.end(one)

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -80,19 +81,24 @@ def client(port: int, key: str = "none") -> Any:
     return openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=key, max_retries=0)
 
 
-def test_lookahead_serve_answers_until_it_is_stopped(folder: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_lookahead_serve_finishes_its_answers_when_it_is_stopped(folder: Path, sent: signal.Signals) -> None:
     port = free_port()
-    serve = ("lookahead.cli", "serve", "--model", folder, "--dtype", "float64")
+    serve = ("lookahead.cli", "serve", "--model", folder, "--dtype", "float64", "--host", "0.0.0.0")
     with process(*serve, port=port, LOOKAHEAD_API_KEY="secret") as one:
+        with client(port) as stranger, pytest.raises(openai.AuthenticationError):
+            stranger.models.list()
         with client(port, "secret") as asked:
             answer = asked.chat.completions.create(model="tiny", **GIVEN)
             assert answer.choices[0].message.content == expected()[0]
-        with client(port) as stranger, pytest.raises(openai.AuthenticationError):
-            stranger.models.list()
-        one.send_signal(signal.SIGTERM)
+            stream = asked.chat.completions.create(model="tiny", **{**GIVEN, "max_tokens": 400}, stream=True)
+            next(stream)
+            one.send_signal(sent)
+            assert list(stream)[-1].choices[0].finish_reason in ("stop", "length")
         told = one.communicate(timeout=60)[0]
-        assert f"serving tiny at http://127.0.0.1:{port}/v1" in told
-        assert "secret" not in told
+        assert one.returncode == 0
+        assert f"serving tiny at http://0.0.0.0:{port}/v1" in told
+        assert "secret" not in told and "may use the model" not in told
         assert "Finished server process" in told
 
 
@@ -111,6 +117,19 @@ def test_wrong_usage_is_told(arguments: list[str], message: str, capsys: pytest.
         app(["serve", *arguments])
     assert ended.value.code == 64
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("host", "is_told"), [("0.0.0.0", True), ("127.0.0.1", False)])
+def test_an_open_door_is_told(
+    folder: Path, host: str, is_told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from lookahead.cli.app import app
+
+    monkeypatch.setattr("lookahead.cli.serve._server", lambda: lambda *given: SimpleNamespace(run=int, started=True))
+    with pytest.raises(SystemExit) as ended:
+        app(["serve", "--model", str(folder), "--host", host])
+    assert ended.value.code == 0
+    assert ("may use the model" in capsys.readouterr().err) == is_told
 
 
 def test_transformers_serve_decodes_with_lookahead(folder: Path) -> None:

@@ -9,11 +9,12 @@ import torch
 from transformers import GenerationConfig
 
 from lookahead import Lookahead
-from lookahead.hf.answering import Settings, answer
+from lookahead.hf.answering import Ask, Settings, answer
 from lookahead.hf.prefixes import Prefixes
 from tests.models import KINDS, prompt, tiny
 
 TOKENS = 24
+MUCH = 10**9
 
 
 def vanilla(model: Any, ids: list[int]) -> list[int]:
@@ -32,8 +33,8 @@ def ask(
         heard.append(token)
         return len(heard) >= ends_at
 
-    settings = Settings(TOKENS, {"do_sample": False})
-    found = answer(model, Lookahead(cost="linear:0.01"), ids, settings, on_token, prefixes, owner)
+    wanted = Ask(ids, Settings(TOKENS, {"do_sample": False}), on_token, owner)
+    found = answer(model, Lookahead(cost="linear:0.01"), wanted, prefixes)
     assert found.tokens == heard
     return found.tokens, found.cached_tokens
 
@@ -41,7 +42,7 @@ def ask(
 @pytest.mark.parametrize("kind", KINDS)
 def test_turns_continue_and_branches_cut(kind: str) -> None:
     model = tiny(kind)
-    prefixes = Prefixes(model)
+    prefixes = Prefixes(model, MUCH)
     first = prompt(60)[0].tolist()
     tokens, cached = ask(model, first, prefixes)
     assert (tokens, cached) == (vanilla(model, first), 0)
@@ -60,7 +61,7 @@ def test_turns_continue_and_branches_cut(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["llama", "mistral"])
 def test_an_answer_that_was_ended_leaves_a_cache_that_serves(kind: str, ends_at: int) -> None:
     model = tiny(kind)
-    prefixes = Prefixes(model)
+    prefixes = Prefixes(model, MUCH)
     ids = prompt(40)[0].tolist()
     tokens, _ = ask(model, ids, prefixes, ends_at=ends_at)
     assert tokens == vanilla(model, ids)[:ends_at]
@@ -71,8 +72,10 @@ def test_an_answer_that_was_ended_leaves_a_cache_that_serves(kind: str, ends_at:
 
 def test_owners_do_not_share_and_the_oldest_goes() -> None:
     model = tiny()
-    prefixes = Prefixes(model, count=2)
     ids = prompt(40)[0].tolist()
+    one = Prefixes(model, MUCH)
+    ask(model, ids, one)
+    prefixes = Prefixes(model, int(2.5 * one.nbytes))
     ask(model, ids, prefixes, "a")
     assert ask(model, ids, prefixes, "b")[1] == 0
     assert ask(model, ids, prefixes, "a")[1] == len(ids) - 1
@@ -83,15 +86,40 @@ def test_owners_do_not_share_and_the_oldest_goes() -> None:
 
 
 def test_none_is_kept_where_none_is_wanted() -> None:
-    prefixes = Prefixes(tiny(), count=0)
+    prefixes = Prefixes(tiny(), max_bytes=0)
     ids = prompt(40)[0].tolist()
     assert ask(tiny(), ids, prefixes) == (vanilla(tiny(), ids), 0)
     assert ask(tiny(), ids, prefixes) == (vanilla(tiny(), ids), 0)
     assert len(prefixes) == 0
 
 
+def test_what_another_cache_holds_is_kept_once() -> None:
+    model, prefixes = tiny(), Prefixes(tiny(), MUCH)
+    ids = prompt(40)[0].tolist()
+    tokens, _ = ask(model, ids, prefixes)
+    once = prefixes.nbytes
+    for _ in range(3):
+        ask(model, ids, prefixes)
+    assert (len(prefixes), prefixes.nbytes) == (1, once)
+    ask(model, [*ids, *tokens, 9, 8, 7], prefixes)
+    assert len(prefixes) == 1
+
+
+def test_memory_is_bounded_and_measured_as_it_is_held() -> None:
+    model, prefixes = tiny(), Prefixes(tiny(), 100_000)
+    expected = 2 * 2 * 2 * 8 * 8  # layers, keys and values, heads, of 8 numbers of 8 bytes: for each token
+    for number in range(12):
+        ids = prompt(40, seed=number)[0].tolist()
+        ask(model, ids, prefixes)
+        held = sum(one.cache.get_seq_length() for one in prefixes._kept)
+        assert held * (expected + 8) <= prefixes.nbytes <= 100_000
+    assert 1 < len(prefixes) < 12
+    ask(model, prompt(300)[0].tolist(), prefixes)  # too long to be kept at all
+    assert prefixes.nbytes <= 100_000
+
+
 def test_a_cache_is_lost_with_a_call_that_fails() -> None:
-    model, prefixes = tiny(), Prefixes(tiny())
+    model, prefixes = tiny(), Prefixes(tiny(), MUCH)
     ids = prompt(40)[0].tolist()
     tokens, _ = ask(model, ids, prefixes)
 
@@ -100,17 +128,17 @@ def test_a_cache_is_lost_with_a_call_that_fails() -> None:
 
     with pytest.raises(RuntimeError, match="on purpose"):
         following = [*ids, *tokens, 5]
-        answer(model, Lookahead(), following, Settings(TOKENS, {"do_sample": False}), on_token, prefixes)
+        answer(model, Lookahead(), Ask(following, Settings(TOKENS, {"do_sample": False}), on_token), prefixes)
     assert ask(model, following, prefixes) == (vanilla(model, following), 0)
 
 
 def test_a_seed_is_that_of_generate_with_a_continued_cache_too() -> None:
-    model, prefixes = tiny(), Prefixes(tiny())
+    model, prefixes = tiny(), Prefixes(tiny(), MUCH)
     ids = prompt(40)[0].tolist()
     sampled = {"do_sample": True, "temperature": 0.7, "top_k": 0}
     for _ in range(2):
-        settings = Settings(TOKENS, sampled, seed=11)
-        found = answer(model, Lookahead(), ids, settings, lambda token, chances: False, prefixes)
+        wanted = Ask(ids, Settings(TOKENS, sampled, seed=11), lambda token, chances: False)
+        found = answer(model, Lookahead(), wanted, prefixes)
         torch.manual_seed(11)
         given = torch.tensor([ids])
         config = GenerationConfig(max_new_tokens=TOKENS, pad_token_id=0, **sampled)

@@ -73,14 +73,15 @@ class Running:
 
     @property
     def url(self) -> str:
-        host, port = self.server.servers[0].sockets[0].getsockname()[:2]
-        return f"http://{host}:{port}"
+        return self.server.url
 
 
 @contextlib.contextmanager
-def running(limits: Limits | None = None, key: str | None = None, grace: float = 5) -> Iterator[Running]:
-    """Serve the tiny model until the block is left."""
-    service = Service.of(model(), tokenizer(), NAME, limits or Limits(), cost="linear:0.01")
+def running(
+    limits: Limits | None = None, key: str | None = None, grace: float = 5, target: Any = None
+) -> Iterator[Running]:
+    """Serve a model, by itself the tiny one, until the block is left."""
+    service = Service.of(target or model(), tokenizer(), NAME, limits or Limits(), cost="linear:0.01")
     server = Running(Server(service, "127.0.0.1", 0, key, grace, log_level="warning"), service)
     server.start()
     try:

@@ -106,10 +106,8 @@ def test_a_prediction_is_counted_and_changes_nothing(client: openai.OpenAI) -> N
     expected, _ = vanilla(prompt_of(MESSAGES), max_new_tokens=60, do_sample=False)
     given = {"model": NAME, "messages": MESSAGES, "max_tokens": 60, "temperature": 0}
     parts = [{"type": "text", "text": expected}]
-    for content in (expected, parts):
-        answer = client.chat.completions.create(
-            **given, user="predicting", prediction={"type": "content", "content": content}
-        )
+    for user, content in (("a text", expected), ("parts", parts)):  # what a user said before would be drafted, too
+        answer = client.chat.completions.create(**given, user=user, prediction={"type": "content", "content": content})
         details = answer.usage.completion_tokens_details
         assert answer.choices[0].message.content == expected
         assert details.accepted_prediction_tokens > 10

@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from lookahead.server.limits import Limits
-from tests.server.serving import NAME, Running, running
+from tests.server.serving import NAME, Running, running, wait_for
 
 CHAT = "/v1/chat/completions"
 HELLO: list[Any] = [{"role": "user", "content": "Hello."}]
@@ -25,11 +25,22 @@ def guarded() -> Iterator[Running]:
         yield one
 
 
+def nested(depth: int) -> dict[str, Any]:
+    return {"type": "array", "items": nested(depth - 1)} if depth else {"type": "string"}
+
+
+def formed(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+
+
+LARGE = [nested(70), {"properties": {f"p{number}": {} for number in range(300)}}, {"anyOf": [{}] * 4500}]
+
+
 def asked(
     server: Running, body: Any, path: str = CHAT, key: str | None = "secret", method: str = "POST"
 ) -> tuple[int, Any]:
     """Send a body, bytes or what becomes JSON, and return the status and the reply."""
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=90)  # the first one compiles kernels
     headers = {"Content-Type": "application/json"} | ({} if key is None else {"Authorization": f"Bearer {key}"})
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     try:
@@ -78,8 +89,10 @@ def chat(**more: Any) -> dict[str, Any]:
             chat(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "wat"}}}),
             "response_format",
         ),
+        *[(chat(response_format=formed(schema)), "response_format") for schema in LARGE],
         (chat(prediction={"type": "content", "content": [{"type": "image"}]}), "prediction"),
-        (chat(chat_template_kwargs={"tokenize": True}), "messages"),
+        (chat(chat_template_kwargs={"tokenize": True}), "chat_template_kwargs"),
+        (chat(chat_template_kwargs={"chat_template": "{{ messages }}"}), "chat_template_kwargs"),
         (chat(messages=[{"role": "user", "content": "word " * 400}]), "messages"),
     ],
     ids=repr,
@@ -168,7 +181,24 @@ def test_a_body_that_does_not_arrive_is_given_up(guarded: Running) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize(("name", "value"), [("body_bytes", 0), ("seconds", 0), ("waiting", -1), ("caches", -1)])
+def test_too_many_requests_at_once_are_sent_away() -> None:
+    with running(Limits(requests=2, body_seconds=20)) as server:
+        held = [http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=30) for _ in range(2)]
+        for connection in held:  # bodies that are still on their way
+            connection.putrequest("POST", CHAT)
+            connection.putheader("Content-Length", "100")
+            connection.endheaders(b"{")
+        wait_for(lambda: asked(server, chat())[0] == 503)
+        assert asked(server, chat())[1]["error"]["code"] == "overloaded"
+        assert asked(server, None, "/health", method="GET")[0] == 200
+        for connection in held:
+            connection.close()
+        wait_for(lambda: asked(server, chat())[0] == 200)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("body_bytes", 0), ("seconds", 0), ("waiting", -1), ("cache_bytes", -1), ("requests", 0)]
+)
 def test_limits_are_checked(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"{name}={value}"):
         Limits(**{name: value})
