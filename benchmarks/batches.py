@@ -18,9 +18,9 @@ from transformers import LogitsProcessorList
 
 from benchmarks.forced import Force
 from benchmarks.refactorings import refactorings
-from benchmarks.tasks import render
 from benchmarks.timing import in_turns, machine, ratio
 from lookahead import Lookahead
+from lookahead.bench.tasks import render
 from lookahead.hf import smollm2
 
 _QUESTIONS = (

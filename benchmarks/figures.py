@@ -13,11 +13,12 @@ import json
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.peers import CopyLimit, Ngram
-from benchmarks.replay import show
-from benchmarks.streams import Tally, replay
-from benchmarks.tasks import FORMATS, forms, read_edits, render
+from benchmarks.peers import Ngram
+from benchmarks.tables import show
 from lookahead import Drafter
+from lookahead.bench.copy_limit import CopyLimit
+from lookahead.bench.replay import Tally, replay
+from lookahead.bench.tasks import FORMATS, forms, read_edits, render
 from lookahead.hf import smollm2
 
 __all__ = ["differences", "kept", "measure"]

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from transformers import LogitsProcessor, LogitsProcessorList
 
-from benchmarks.tasks import FORMATS, read_edits, render
 from benchmarks.timing import in_turns, machine, ratio
 from lookahead import Lookahead
+from lookahead.bench.tasks import FORMATS, read_edits, render
 from lookahead.hf import smollm2
 
 

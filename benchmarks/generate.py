@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks.replay import show
+from benchmarks.tables import show
 from benchmarks.timing import bootstrapped, in_turns, machine
 from lookahead import Lookahead, Stats
 from lookahead.cli import rewriting

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
-from transformers.generation.logits_process import LogitsProcessorList
 
+from lookahead.bench.copy_limit import letters
+from lookahead.hf.prompt_lookup import PromptLookup
 from lookahead.tree import Accepted, Draft
 
-__all__ = ["Arctic", "ArcticMemory", "CopyLimit", "Ngram", "PromptLookup", "peers"]
+__all__ = ["Arctic", "ArcticMemory", "Ngram", "peers"]
 
 
-def peers(budget: int) -> dict[str, dict[str, Callable[[], Any]]]:
+def peers(budget: int, vocabulary: int) -> dict[str, dict[str, Callable[[], Any]]]:
     """Return for each peer its documented defaults first, then the other settings that are worth a try."""
-    lookups: dict[str, Callable[[], Any]] = {"10, n=2": PromptLookup}
-    lookups |= {f"{budget}, n={n}": partial(PromptLookup, budget, n) for n in (2, 3, 5, 10)}
+    lookups: dict[str, Callable[[], Any]] = {"10, n=2": partial(PromptLookup, vocabulary)}
+    lookups |= {f"{budget}, n={n}": partial(PromptLookup, vocabulary, budget, n) for n in (2, 3, 5, 10)}
     ngrams: dict[str, Callable[[], Any]] = {
         f"n={least}-{most}": partial(Ngram, least, most) for least, most in ((5, 5), (1, 5), (2, 5), (3, 5), (3, 10))
     }
@@ -36,42 +35,6 @@ def peers(budget: int) -> dict[str, dict[str, Callable[[], Any]]]:
     return found
 
 
-_NO_TOKEN = 0x10FFFF  # stands between texts, so that no copy crosses from one to the next
-
-
-def _letters(ids: Sequence[int]) -> str:
-    """Return ids as a string of one letter each, which is searched faster than any list."""
-    return "".join(map(chr, ids))
-
-
-class PromptLookup:
-    """Stock prompt lookup of transformers, its own class."""
-
-    def __init__(self, tokens: int = 10, ngram: int = 2) -> None:
-        self._generator = PromptLookupCandidateGenerator(
-            eos_token_id=None,
-            num_output_tokens=tokens,
-            max_matching_ngram_size=ngram,
-            max_length=2**30,
-            logits_processor=LogitsProcessorList(),
-            vocab_size=2**20,
-        )
-        self._ids = torch.empty(1, 0, dtype=torch.long)
-
-    def begin(self, prompt: list[int]) -> None:
-        """Start a sequence."""
-        self._ids = torch.tensor([prompt])
-
-    def propose(self, budget: int) -> Draft:
-        """Draft a chain."""
-        found, _ = self._generator.get_candidates(self._ids)
-        return Draft.chain(found[0, self._ids.shape[1] :][:budget].numpy())
-
-    def accept(self, accepted: Accepted) -> None:
-        """Take in what was said."""
-        self._ids = torch.cat([self._ids, torch.tensor([accepted.tokens])], dim=1)
-
-
 class Ngram:
     """The n-gram rule of vLLM (v1/spec_decode/ngram_proposer.py), written anew.
 
@@ -84,7 +47,7 @@ class Ngram:
 
     def begin(self, prompt: list[int]) -> None:
         """Start a sequence."""
-        self._text = _letters(prompt)
+        self._text = letters(prompt)
 
     def propose(self, budget: int) -> Draft:
         """Draft a chain."""
@@ -97,43 +60,7 @@ class Ngram:
 
     def accept(self, accepted: Accepted) -> None:
         """Take in what was said."""
-        self._text += _letters(accepted.tokens)
-
-
-class CopyLimit:
-    """A perfect chooser: it knows what comes, and copies the longest piece of it that stands anywhere.
-
-    Attributes
-    ----------
-    forms : list of list of int
-        Other texts that it may copy from: the file as the answer's format writes it.
-    """
-
-    def __init__(self) -> None:
-        self.forms: list[list[int]] = []
-        self._text, self._rest = "", ""
-
-    def begin(self, prompt: list[int]) -> None:
-        """Start a sequence."""
-        self._text = "".join(_letters(ids) + chr(_NO_TOKEN) for ids in self.forms) + _letters(prompt)
-
-    def foresee(self, rest: list[int]) -> None:
-        """Hear what comes."""
-        self._rest = _letters(rest)
-
-    def propose(self, budget: int) -> Draft:
-        """Draft the longest beginning of what comes that stands somewhere; it may overlap itself."""
-        known, short, long = len(self._text), 0, min(budget, len(self._rest)) + 1
-        while long - short > 1:
-            middle = (short + long) // 2
-            piece = self._rest[:middle]
-            stands = (self._text + piece).find(piece, 0, known + middle - 1) >= 0
-            short, long = (middle, long) if stands else (short, middle)
-        return Draft.chain([ord(letter) for letter in self._rest[:short]])
-
-    def accept(self, accepted: Accepted) -> None:
-        """Take in what was said."""
-        self._text += _letters(accepted.tokens)
+        self._text += letters(accepted.tokens)
 
 
 class Arctic:

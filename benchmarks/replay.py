@@ -15,19 +15,21 @@ import argparse
 import json
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.peers import Arctic, CopyLimit, peers
-from benchmarks.streams import Tally, replay
+from benchmarks.peers import Arctic, peers
+from benchmarks.tables import show
 from benchmarks.task_options import add_task_options, edits_of
-from benchmarks.tasks import Edit, forms, render
 from benchmarks.timing import machine
 from lookahead import Drafter
+from lookahead.bench.copy_limit import CopyLimit
+from lookahead.bench.replay import Tally, replay
+from lookahead.bench.tasks import Edit, forms, render
 from lookahead.draft.cost import cost_of
 from lookahead.hf import smollm2
 
@@ -65,7 +67,7 @@ def main() -> None:
 def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenizer: Any) -> Makers:
     """Return what makes each drafter; a peer at its defaults and at the best setting for this budget and each cost."""
     makers: Makers = {}
-    for name, settings in peers(budget).items():
+    for name, settings in peers(budget, len(tokenizer)).items():
         if given.only and not name.startswith(tuple(given.only)):
             continue
         tallies: defaultdict[Key, Tally] = defaultdict(Tally)
@@ -141,12 +143,6 @@ def show_budget(budget: int, names: list[str], tallies: dict[Key, Tally], given:
         rows.append([name, *(f"{cell:.2f}" for cell in cells), micros, reading])
     times = ("drafting, us per forward", "reading, us per token")
     show(["drafter", "tokens per forward", "drafted per forward", "accepted", *costs, *times], rows)
-
-
-def show(head: list[str], rows: Iterable[list[str]]) -> None:
-    """Print a table in Markdown."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
-    print("\n".join(["", *lines]), flush=True)
 
 
 def rows_of(tallies: dict[Key, Tally], costs: list[str]) -> list[dict[str, Any]]:

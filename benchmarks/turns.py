@@ -22,11 +22,11 @@ from rich.progress import track
 
 from benchmarks.peers import Arctic, ArcticMemory
 from benchmarks.refactorings import traces
-from benchmarks.replay import show
-from benchmarks.streams import Curve, Tally, replay
-from benchmarks.tasks import FORMATS, Edit, answer, encode, request
+from benchmarks.tables import show
 from benchmarks.timing import machine
 from lookahead import Drafter
+from lookahead.bench.replay import Curve, Tally, replay
+from lookahead.bench.tasks import FORMATS, Edit, answer, encode, ids_of, request
 from lookahead.draft.cost import cost_of
 from lookahead.hf import smollm2
 
@@ -88,7 +88,7 @@ def turns_of(trace: Trace, form: str, given: argparse.Namespace, tokenizer: Any)
         edit = Edit(trace["path"], turn["instruction"], before, turn["after"])
         words = request(edit, form, [edit] if number == 0 or given.repeat else [])
         written = answer(edit, form)
-        found.append((encode([*said, words], tokenizer), tokenizer(written)["input_ids"]))
+        found.append((encode([*said, words], tokenizer), ids_of(written, tokenizer)))
         said += [words, written] if given.chat else []
         before = edit.after
     return found

@@ -24,7 +24,7 @@ LAYERS = [
     ("index", "views"),
     ("draft", "verify"),
     ("hf",),
-    ("session",),
+    ("session", "bench"),
     ("server", "cli"),
     ("__init__",),
 ]

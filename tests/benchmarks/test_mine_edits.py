@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.mine_edits import main
-from benchmarks.tasks import read_edits
+from lookahead.bench.tasks import read_edits
 
 WHO = {f"GIT_{role}_{what}": "someone@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 WHEN = {"GIT_AUTHOR_DATE": "2020-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import replay as benchmark
-from benchmarks.peers import CopyLimit, Ngram
-from benchmarks.streams import Tally, replay
-from benchmarks.tasks import FORMATS, Edit, forms, render
+from benchmarks.peers import Ngram
 from lookahead import Drafter
+from lookahead.bench.copy_limit import CopyLimit
+from lookahead.bench.replay import Tally, replay
+from lookahead.bench.tasks import FORMATS, Edit, forms, render
 from lookahead.hf import smollm2
 from lookahead.tree import Accepted, Draft
 

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lookahead.tree import Accepted
+from ..tree import Accepted
 
-__all__ = ["Curve", "Reliability", "Tally", "replay", "show_reliability"]
+__all__ = ["Curve", "Reliability", "Tally", "replay"]
 
 Curve: TypeAlias = NDArray[np.float64]
 
@@ -124,15 +124,3 @@ def replay(
         for prob, node in zip(draft.probs.tolist(), range(len(draft)), strict=True):
             tally.reliability.add(min(int(prob * 10), 9), prob, node in path)
     return tally
-
-
-def show_reliability(found: Reliability) -> None:
-    """Print predicted against observed acceptance."""
-    print("\n| path probability | drafted tokens | expected | accepted |\n|---|---|---|---|")
-    for row, count in enumerate(found.counts):
-        if count:
-            print(
-                f"| {row / 10:.1f} to {row / 10 + 0.1:.1f} | {count:.0f} | {found.expected[row] / count:.3f} | "
-                f"{found.hits[row] / count:.3f} |"
-            )
-    print(f"\nexpected calibration error {found.error:.3f}")
