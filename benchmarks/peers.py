@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
+from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
+from transformers.generation.logits_process import LogitsProcessorList
 
-from lookahead.bench.copy_limit import letters
-from lookahead.hf.prompt_lookup import PromptLookup
+from lookahead.bench.ngrams import Ngrams
 from lookahead.tree import Accepted, Draft
 
-__all__ = ["Arctic", "ArcticMemory", "Ngram", "peers"]
+__all__ = ["Arctic", "ArcticMemory", "PromptLookup", "peers"]
 
 
 def peers(budget: int, vocabulary: int) -> dict[str, dict[str, Callable[[], Any]]]:
@@ -21,7 +23,7 @@ def peers(budget: int, vocabulary: int) -> dict[str, dict[str, Callable[[], Any]
     lookups: dict[str, Callable[[], Any]] = {"10, n=2": partial(PromptLookup, vocabulary)}
     lookups |= {f"{budget}, n={n}": partial(PromptLookup, vocabulary, budget, n) for n in (2, 3, 5, 10)}
     ngrams: dict[str, Callable[[], Any]] = {
-        f"n={least}-{most}": partial(Ngram, least, most) for least, most in ((5, 5), (1, 5), (2, 5), (3, 5), (3, 10))
+        f"n={least}-{most}": partial(Ngrams, least, most) for least, most in ((5, 5), (1, 5), (2, 5), (3, 5), (3, 10))
     }
     found = {"prompt lookup": lookups, "vLLM n-gram": ngrams}
     if Arctic.installed:
@@ -32,35 +34,49 @@ def peers(budget: int, vocabulary: int) -> dict[str, dict[str, Callable[[], Any]
             for depth in sorted({64, 2 * budget})
             for tree in (False, True)
         }
+        # The others keep nothing of other requests; with the global tree outputs serve all later ones.
+        found["Arctic"] |= {
+            f"factor {factor}, depth {depth}, global tree": partial(_remembering, factor, depth)
+            for factor in (1, 2, 4)
+            for depth in sorted({64, 2 * budget})
+        }
     return found
 
 
-class Ngram:
-    """The n-gram rule of vLLM (v1/spec_decode/ngram_proposer.py), written anew.
+class PromptLookup:
+    """Stock prompt lookup of transformers, its own class.
 
-    It takes the longest end of the text, of `least` to `most` tokens, that stands further ahead, where it does so
-    first, and what follows there, as much as the budget takes.
+    Parameters
+    ----------
+    vocabulary : int
+        The size of the model's vocabulary: for each token that it drafts, the class fills and reads as many logits.
+    tokens, ngram : int
+        ``prompt_lookup_num_tokens`` and ``max_matching_ngram_size``, by themselves the documented defaults.
     """
 
-    def __init__(self, least: int = 5, most: int = 5) -> None:
-        self._least, self._most, self._text = least, most, ""
+    def __init__(self, vocabulary: int, tokens: int = 10, ngram: int = 2) -> None:
+        self._generator = PromptLookupCandidateGenerator(
+            eos_token_id=None,
+            num_output_tokens=tokens,
+            max_matching_ngram_size=ngram,
+            max_length=2**30,
+            logits_processor=LogitsProcessorList(),
+            vocab_size=vocabulary,
+        )
+        self._ids = torch.empty(1, 0, dtype=torch.long)
 
     def begin(self, prompt: list[int]) -> None:
         """Start a sequence."""
-        self._text = letters(prompt)
+        self._ids = torch.tensor([prompt])
 
     def propose(self, budget: int) -> Draft:
         """Draft a chain."""
-        for length in range(min(self._most, len(self._text) - 1), self._least - 1, -1):
-            found = self._text.find(self._text[-length:], 0, -1)
-            if found >= 0:
-                start = found + length
-                return Draft.chain([ord(letter) for letter in self._text[start : start + budget]])
-        return Draft.empty()
+        found, _ = self._generator.get_candidates(self._ids)
+        return Draft.chain(found[0, self._ids.shape[1] :][:budget].numpy())
 
     def accept(self, accepted: Accepted) -> None:
         """Take in what was said."""
-        self._text += letters(accepted.tokens)
+        self._ids = torch.cat([self._ids, torch.tensor([accepted.tokens])], dim=1)
 
 
 class Arctic:
@@ -117,6 +133,11 @@ class ArcticMemory:
     def drafter(self) -> Arctic:
         """Return the drafter of the next request."""
         return Arctic(*self._settings, cache=self._cache)
+
+
+def _remembering(factor: float, depth: int) -> Arctic:
+    """Return a drafter with a global tree of its own."""
+    return ArcticMemory(factor, depth=depth).drafter()
 
 
 def _arctic_cache(depth: int, requests: int) -> Any:

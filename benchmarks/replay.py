@@ -12,20 +12,18 @@ copy (a learnt name, a known skeleton) can pass it.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.progress import track
 
 from benchmarks.peers import Arctic, peers
-from benchmarks.tables import show
+from benchmarks.reports import Report, Row, add_report_option, keep, made
+from benchmarks.tables import table
 from benchmarks.task_options import add_task_options, edits_of
-from benchmarks.timing import machine
 from lookahead import Drafter
 from lookahead.bench.copy_limit import CopyLimit
 from lookahead.bench.replay import Tally, replay
@@ -47,21 +45,19 @@ def main() -> None:
         "--costs", nargs="+", default=["linear:0.002", "linear:0.03"], help="what forwards cost; lookahead is told"
     )
     parser.add_argument("--only", nargs="+", help="names of the drafters to run, by their beginning")
-    parser.add_argument("--json", type=Path, help="write all counts to this file")
+    add_report_option(parser)
     given = parser.parse_args()
     tokenizer = smollm2.load_tokenizer()
     edits, source = edits_of(given)
-    print(f"{machine()}\n{len(edits)} tasks: {source}\nlookahead ({given.costs[0]}): knows that cost, and so on")
     tallies: defaultdict[Key, Tally] = defaultdict(Tally)
     for budget in given.budgets:
         makers = drafters(edits, budget, given, tokenizer)
         run(edits, makers, budget, given, tokenizer, tallies)
-        show_budget(budget, list(makers), tallies, given)
-    if not Arctic.installed:
-        print("\nArctic is not installed here; see benchmarks/README.md")
-    if given.json:
-        report = {"machine": machine(), "tasks": source, "count": len(edits), "rows": rows_of(tallies, given.costs)}
-        given.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    rows = rows_of(tallies, given.costs)
+    facts = {"tasks": source, "count": len(edits), "costs": given.costs, "arctic": Arctic.installed}
+    report = made("replay", rows, **facts)
+    keep(report, given)
+    print(f"{report['machine']}\n\n{markdown(report)}")
 
 
 def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenizer: Any) -> Makers:
@@ -74,7 +70,9 @@ def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenize
         named = {f"{name} ({setting})": make for setting, make in settings.items()}
         run(edits[::4], named, budget, given, tokenizer, tallies)
         curves = [cost_of(cost, budget).curve(budget) for cost in given.costs]
-        totals = {one: total(tallies, budget, one) for one in named}
+        totals = {one: Tally() for one in named}
+        for (_, one, *_), tally in tallies.items():
+            totals[one] += tally
         best = [max(named, key=lambda one: totals[one].per_cost(curve)) for curve in curves]
         makers |= {one: named[one] for one in dict.fromkeys([next(iter(named)), *best])}
     own: Makers = {
@@ -116,45 +114,74 @@ def others(edit: Edit, edits: list[Edit], tokens: int) -> list[Edit]:
     return drawn
 
 
-def total(tallies: dict[Key, Tally], budget: int, drafter: str, form: str = "", kind: str = "") -> Tally:
-    """Return the sum over all formats and kinds, or over those of one name."""
-    summed = Tally()
-    for (size, name, one_form, one_kind), tally in tallies.items():
-        if (size, name) == (budget, drafter) and form in ("", one_form) and kind in ("", one_kind):
-            summed += tally
-    return summed
-
-
-def show_budget(budget: int, names: list[str], tallies: dict[Key, Tally], given: argparse.Namespace) -> None:
-    """Print tokens per forward by format and by kind, and all figures of each drafter."""
-    kinds = sorted({kind for size, _, _, kind in tallies if size == budget})
-    print(f"\n## Tokens per forward, at most {budget} drafted")
-    for title, rows in (("format", [(form, "") for form in given.formats]), ("kind", [("", kind) for kind in kinds])):
-        found = {row: [total(tallies, budget, name, *row).tokens_per_forward for name in names] for row in rows}
-        show([title, *names], [["".join(row), *(f"{rate:.2f}" for rate in rates)] for row, rates in found.items()])
-    costs = [f"tokens per cost, {cost}" for cost in given.costs]
-    rows = []
-    for name in names:
-        tally = total(tallies, budget, name)
-        paid = [tally.per_cost(cost_of(cost, budget).curve(budget)) for cost in given.costs]
-        cells = [tally.tokens_per_forward, tally.drafted / tally.forwards, tally.acceptance_rate, *paid]
-        micros = "" if name == "copy limit" else f"{tally.drafting_micros:.0f}"
-        reading = "" if name == "copy limit" else f"{1e6 * tally.reading / tally.read:.2f}"
-        rows.append([name, *(f"{cell:.2f}" for cell in cells), micros, reading])
-    times = ("drafting, us per forward", "reading, us per token")
-    show(["drafter", "tokens per forward", "drafted per forward", "accepted", *costs, *times], rows)
-
-
-def rows_of(tallies: dict[Key, Tally], costs: list[str]) -> list[dict[str, Any]]:
-    """Return all counts and figures, a row for each budget, drafter, format and kind."""
+def rows_of(tallies: dict[Key, Tally], costs: list[str]) -> list[Row]:
+    """Return all counts and times, a row for each budget, drafter, format and kind; sums of rows mean something."""
     found = []
     for (budget, drafter, form, kind), tally in tallies.items():
-        counts = {name: getattr(tally, name) for name in ("tokens", "forwards", "drafted", "accepted")}
-        figures = {name: getattr(tally, name) for name in ("tokens_per_forward", "acceptance_rate", "drafting_micros")}
-        paid = {cost: tally.per_cost(cost_of(cost, budget).curve(budget)) for cost in costs}
         place = {"budget": budget, "drafter": drafter, "format": form, "kind": kind}
-        found.append(place | counts | figures | {"tokens_per_cost": paid})
+        counts = {name: getattr(tally, name) for name in ("tokens", "forwards", "drafted", "accepted", "read")}
+        times = {"drafting": round(tally.drafting, 4), "reading": round(tally.reading, 4)}
+        paid = {f"paid {cost}": tally.cost(cost_of(cost, budget).curve(budget)) for cost in costs}
+        found.append(place | counts | times | paid)
     return found
+
+
+def summed(report: Report, **wanted: object) -> Row:
+    """Return the sum of the rows that have these values, with tokens per forward and per cost."""
+    rows = [row for row in report["rows"] if all(row[key] == value for key, value in wanted.items())]
+    numbers = [key for key, value in rows[0].items() if isinstance(value, int | float)]
+    total: Row = {key: sum(row[key] for row in rows) for key in numbers}
+    total["tokens per forward"] = total["tokens"] / total["forwards"]
+    return total | {cost: total["tokens"] / total[f"paid {cost}"] for cost in report["costs"]}
+
+
+def detailed(report: Report) -> int:
+    """Return the budget whose figures are shown by format and kind: 32 where it was run, else the greatest."""
+    budgets = {row["budget"] for row in report["rows"]}
+    return 32 if 32 in budgets else max(budgets)
+
+
+def drafters_of(report: Report, budget: int) -> list[str]:
+    """Return the names of the drafters that were run with a budget."""
+    return list(dict.fromkeys(row["drafter"] for row in report["rows"] if row["budget"] == budget))
+
+
+def markdown(report: Report) -> str:
+    """Return the tables: all figures of each drafter by budget, then tokens per forward by format and by kind."""
+    parts = [
+        f"{report['count']} tasks: {report['tasks']}. lookahead ({report['costs'][0]}) knows that cost, and so on.",
+        _totals(report),
+    ]
+    budget = detailed(report)
+    names = drafters_of(report, budget)
+    parts.append(f"Tokens per forward with at most {budget} tokens drafted:")
+    for key in ("format", "kind"):
+        rows = []
+        for value in dict.fromkeys(row[key] for row in report["rows"]):
+            totals = [summed(report, budget=budget, drafter=name, **{key: value}) for name in names]
+            rows.append([value, *(f"{total['tokens per forward']:.2f}" for total in totals)])
+        parts.append(table([key, *names], rows))
+    if not report["arctic"]:
+        parts.append("Arctic's suffix tree is not in the table: its package was not installed.")
+    return "\n\n".join(parts)
+
+
+def _totals(report: Report) -> str:
+    """Return the table of all figures of each drafter at each budget."""
+    rows = []
+    for budget in sorted({row["budget"] for row in report["rows"]}):
+        for name in drafters_of(report, budget):
+            total = summed(report, budget=budget, drafter=name)
+            accepted = total["accepted"] / total["drafted"] if total["drafted"] else 0.0
+            rates = [total["tokens per forward"], total["drafted"] / total["forwards"], accepted]
+            rates += [total[cost] for cost in report["costs"]]
+            times = [f"{1e6 * total['drafting'] / total['forwards']:.0f}"]
+            times.append(f"{1e6 * total['reading'] / total['read']:.2f}")
+            cells = [f"{rate:.2f}" for rate in rates] + (["", ""] if name == "copy limit" else times)
+            rows.append([str(budget), name, *cells])
+    costs = [f"tokens per forward-time, {cost}" for cost in report["costs"]]
+    head = ["budget", "drafter", "tokens per forward", "drafted per forward", "accepted", *costs]
+    return table([*head, "drafting, us per forward", "reading, us per token"], rows)
 
 
 if __name__ == "__main__":

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lookahead.bench.replay import Reliability
 
-__all__ = ["show", "show_reliability"]
+__all__ = ["show_reliability", "table"]
 
 
-def show(head: list[str], rows: Iterable[list[str]]) -> None:
-    """Print a table in Markdown."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
-    print("\n".join(["", *lines]), flush=True)
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
 
 
 def show_reliability(found: Reliability) -> None:
     """Print predicted against observed acceptance."""
-    print("\n| path probability | drafted tokens | expected | accepted |\n|---|---|---|---|")
-    for row, count in enumerate(found.counts):
-        if count:
-            print(
-                f"| {row / 10:.1f} to {row / 10 + 0.1:.1f} | {count:.0f} | {found.expected[row] / count:.3f} | "
-                f"{found.hits[row] / count:.3f} |"
-            )
+    rows = [
+        [
+            f"{row / 10:.1f} to {row / 10 + 0.1:.1f}",
+            f"{count:.0f}",
+            f"{found.expected[row] / count:.3f}",
+            f"{found.hits[row] / count:.3f}",
+        ]
+        for row, count in enumerate(found.counts)
+        if count
+    ]
+    print("\n" + table(["path probability", "drafted tokens", "expected", "accepted"], rows))
     print(f"\nexpected calibration error {found.error:.3f}")

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..tree import Accepted, Draft
+from .ngrams import letters
 
-__all__ = ["CopyLimit", "letters"]
+__all__ = ["CopyLimit"]
 
 _NO_TOKEN = 0x10FFFF  # stands between texts, so that no copy crosses from one to the next
-
-
-def letters(ids: Sequence[int]) -> str:
-    """Return ids as a string of one letter each, which is searched faster than any list."""
-    return "".join(map(chr, ids))
 
 
 class CopyLimit:

@@ -72,13 +72,17 @@ class Tally:
         """Microseconds of drafting per forward."""
         return 1e6 * self.drafting / self.forwards
 
-    def per_cost(self, cost: Curve) -> float:
-        """Tokens per cost of a forward without draft, a prefill counted as one of these."""
-        return self.tokens / (self.answers + sum(count * float(cost[size]) for size, count in self.sizes.items()))
+    def cost(self, curve: Curve) -> float:
+        """Return what all forwards cost, in forwards without draft, a prefill counted as one of these."""
+        return self.answers + sum(count * float(curve[size]) for size, count in self.sizes.items())
 
-    def per_least_cost(self, cost: Curve) -> float:
+    def per_cost(self, curve: Curve) -> float:
+        """Tokens per cost of a forward without draft."""
+        return self.tokens / self.cost(curve)
+
+    def per_least_cost(self, curve: Curve) -> float:
         """Return the same had just what was right of each draft been sent: what no choice of lengths can pass."""
-        return self.tokens / (self.answers + sum(count * float(cost[size]) for size, count in self.right.items()))
+        return self.tokens / (self.answers + sum(count * float(curve[size]) for size, count in self.right.items()))
 
     def __iadd__(self, other: Tally) -> Tally:
         """Add another's counts."""

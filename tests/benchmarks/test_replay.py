@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import replay as benchmark
-from benchmarks.peers import Ngram
 from lookahead import Drafter
 from lookahead.bench.copy_limit import CopyLimit
+from lookahead.bench.ngrams import Ngrams
 from lookahead.bench.replay import Tally, replay
 from lookahead.bench.tasks import FORMATS, Edit, forms, render
 from lookahead.hf import smollm2
@@ -37,7 +37,7 @@ def longest_earliest(text: list[int], least: int, most: int, budget: int) -> lis
 def test_the_ngram_rule_takes_the_longest_match_and_the_earliest(
     text: list[int], least: int, more: int, budget: int
 ) -> None:
-    drafter = Ngram(least, least + more)
+    drafter = Ngrams(least, least + more)
     drafter.begin(text[:-1])
     drafter.accept(Accepted(text[-1:]))
     assert drafter.propose(budget).tokens.tolist() == longest_earliest(text, least, least + more, budget)
@@ -108,7 +108,7 @@ def test_nobody_copies_more_than_the_copy_limit(form: str, edit: Edit) -> None:
     limit.forms = forms(edit, form, tokenizer)
     most = replay(limit, prompt, answer, 16, CopyLimit.foresee)
     assert most.acceptance_rate == 1
-    for drafter in (Ngram(), Ngram(1, 5), Drafter(cost="linear:0", budget=16, tree=False)):
+    for drafter in (Ngrams(), Ngrams(1, 5), Drafter(cost="linear:0", budget=16, tree=False)):
         assert replay(drafter, prompt, answer, 16).forwards >= most.forwards
 
 
