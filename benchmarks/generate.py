@@ -4,7 +4,7 @@ Six tasks, from a file written anew down to prose that copies nothing: plain `ge
 defaults and at its best setting (found here, task by task, by the clock), and lookahead, in turns. Greedily all outputs
 must be equal; at a temperature lookahead's must be those of plain `generate` with the same seed. A model of this size
 fails at tool calls and diffs: these answers are opened for it, and what it goes on to say counts, be it right or not;
-`benchmarks.forced` has right answers.
+`benchmarks.scaled` has right answers.
 """
 
 from __future__ import annotations

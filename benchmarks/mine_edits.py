@@ -1,6 +1,6 @@
 """Tasks from any git repository's history: ``python -m benchmarks.mine_edits REPO --out FILE.jsonl``.
 
-A task is one commit's change of one file (see `lookahead.bench.mining`). `benchmarks.replay` and `benchmarks.forced`
+A task is one commit's change of one file (see `lookahead.bench.mining`). `benchmarks.replay` and `benchmarks.scaled`
 read the file. With ``--turns`` a line is a trace instead, which `benchmarks.turns` reads.
 """
 
