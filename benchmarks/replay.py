@@ -17,10 +17,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import torch
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.peers import Arctic, peers
+from benchmarks.peers import Arctic, peers, quick
 from benchmarks.reports import Report, Row, add_report_option, keep, made
 from benchmarks.tables import table
 from benchmarks.task_options import add_task_options, edits_of
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="names of the drafters to run, by their beginning")
     add_report_option(parser)
     given = parser.parse_args()
+    torch.set_num_threads(1)  # prompt lookup's tensors are small
     tokenizer = smollm2.load_tokenizer()
     edits, source = edits_of(given)
     tallies: defaultdict[Key, Tally] = defaultdict(Tally)
@@ -68,7 +70,7 @@ def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenize
             continue
         tallies: defaultdict[Key, Tally] = defaultdict(Tally)
         named = {f"{name} ({setting})": make for setting, make in settings.items()}
-        run(edits[::4], named, budget, given, tokenizer, tallies)
+        run(edits[::4], {one: quick(make) for one, make in named.items()}, budget, given, tokenizer, tallies)
         curves = [cost_of(cost, budget).curve(budget) for cost in given.costs]
         totals = {one: Tally() for one in named}
         for (_, one, *_), tally in tallies.items():
