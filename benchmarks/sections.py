@@ -58,8 +58,8 @@ SECTIONS = {
             "forward-time is the time of a forward without a draft, where k draft tokens cost 1 + slope k of them: "
             "0.002 is about a GPU, 0.03 about two CPU cores.",
             "replay",
-            "--budgets 8 16 32 64 128 --count 1",
-            "--budgets 16 32 --count 1 --formats 'whole file' json diff",
+            "--budgets 8 16 32 64 128 --count 1 --fast-lookup",
+            "--budgets 16 32 --count 1 --formats json diff --fast-lookup",
             replay.markdown,
             (plots.replay_by_budget, plots.replay_by_format),
         ),
@@ -68,31 +68,34 @@ SECTIONS = {
             "Turns: conversations about one file",
             "Only the first prompt shows the file; what later turns copy must have been kept.",
             "turns",
-            "",
+            "--count 4",
             "--count 2",
             turns.markdown,
         ),
-        Section(
-            "generate-greedy",
-            "End to end, greedy",
-            "SmolLM2-135M writes by itself. What lookahead gains where there is little to copy, or loses, stands in "
-            "the last tables.",
-            "generate",
-            "--temperatures 0 --tokens 192 --rounds 3 --lookups 10 40",
-            "--temperatures 0 --tokens 48 --rounds 1 --lookups 10 --tasks 'file rewrite' 'novel prose'",
-            generate.markdown,
-            (plots.generated,),
-        ),
-        Section(
-            "generate-sampled",
-            "End to end, temperature 0.7",
-            "The same, sampled; with one seed lookahead says what generate says. Stock prompt lookup draws in another "
-            "order, so its texts are others.",
-            "generate",
-            "--temperatures 0.7 --tokens 192 --rounds 3 --lookups 10 40",
-            "--temperatures 0.7 --tokens 48 --rounds 1 --lookups 10 --tasks 'file rewrite' 'novel prose'",
-            generate.markdown,
-            (plots.generated,),
+        *(
+            Section(
+                f"generate-{kind}-{way}",
+                f"End to end: text that {what}, {way}",
+                "SmolLM2-135M writes by itself, in turns with stock prompt lookup at its defaults and at the best of "
+                f"its settings, found by the clock task by task. {also}",
+                "generate",
+                f"--tasks {tasks} --temperatures {temperature} --tokens 96 --rounds 2 --lookups 10 40",
+                f"--tasks {tasks} --temperatures {temperature} --tokens 32 --rounds 1 --lookups 10",
+                generate.markdown,
+                (plots.generated,),
+            )
+            for way, temperature, also in (
+                ("greedy", 0, "All outputs are equal."),
+                (
+                    "sampled",
+                    0.7,
+                    "With a seed lookahead says what generate says; prompt lookup draws in another order.",
+                ),
+            )
+            for kind, what, tasks in (
+                ("copying", "copies", "'file rewrite' 'JSON tool call' diff"),
+                ("new", "is new, where little is gained or some is lost", "chat summarise 'novel prose'"),
+            )
         ),
         *(
             Section(
@@ -107,9 +110,9 @@ SECTIONS = {
                 (plots.forced,),
             )
             for size, what, arguments in (
-                ("135M", "SmolLM2's weights.", "--contexts 1000 2000 4000 8000 --formats json --tokens 64"),
-                ("0.5B", "Random weights.", "--contexts 1000 4000 --formats json --tokens 48 --rounds 2"),
-                ("1B", "Random weights.", "--contexts 1000 4000 --formats json --tokens 32 --rounds 2"),
+                ("135M", "SmolLM2's weights.", "--contexts 1000 2000 4000 --formats json --tokens 48 --rounds 2"),
+                ("0.5B", "Random weights.", "--contexts 1000 2000 --formats json --tokens 32 --rounds 1 --lookups 10"),
+                ("1B", "Random weights.", "--contexts 1000 --formats json --tokens 24 --rounds 1 --lookups 10"),
             )
         ),
         Section(
@@ -118,7 +121,7 @@ SECTIONS = {
             "Every drafter over the same tokens of the standard library's sources, and one passage of them once more, "
             "with every twentieth token another. Microseconds as Python sees them.",
             "scale",
-            "",
+            "--steps 100",
             "--contexts 1000 10000 --steps 50",
             scale.markdown,
             (plots.drafting, plots.memory),
@@ -128,7 +131,7 @@ SECTIONS = {
             "Gain against batch size",
             "Edits, and novel text as what is lost.",
             "batches",
-            "--tokens 64 --sizes 1 4 8 16 --rounds 1",
+            "--tokens 48 --sizes 1 4 8 --rounds 1",
             "--tokens 24 --sizes 1 2 --rounds 1",
             batches.markdown,
             (plots.batched,),
