@@ -79,7 +79,7 @@ SECTIONS = {
                 "SmolLM2-135M writes by itself, in turns with stock prompt lookup at its defaults and at the best of "
                 f"its settings, found by the clock task by task. {also}",
                 "generate",
-                f"--tasks {tasks} --temperatures {temperature} --tokens 96 --rounds 2 --lookups 10 40",
+                f"--tasks {tasks} --temperatures {temperature} --tokens 64 --rounds 2 --lookups 20",
                 f"--tasks {tasks} --temperatures {temperature} --tokens 32 --rounds 1 --lookups 10",
                 generate.markdown,
                 (plots.generated,),
@@ -110,9 +110,9 @@ SECTIONS = {
                 (plots.forced,),
             )
             for size, what, arguments in (
-                ("135M", "SmolLM2's weights.", "--contexts 1000 2000 4000 --formats json --tokens 48 --rounds 2"),
-                ("0.5B", "Random weights.", "--contexts 1000 2000 --formats json --tokens 32 --rounds 1 --lookups 10"),
-                ("1B", "Random weights.", "--contexts 1000 --formats json --tokens 24 --rounds 1 --lookups 10"),
+                ("135M", "SmolLM2's weights.", "--contexts 1000 4000 --formats json --tokens 32 --rounds 1 --lookups 10"),
+                ("0.5B", "Random weights.", "--contexts 1000 --formats json --tokens 24 --rounds 1 --lookups 10"),
+                ("1B", "Random weights.", "--contexts 1000 --formats json --dtypes bfloat16 --tokens 24 --rounds 1 --lookups 10"),
             )
         ),
         Section(
@@ -131,7 +131,7 @@ SECTIONS = {
             "Gain against batch size",
             "Edits, and novel text as what is lost.",
             "batches",
-            "--tokens 48 --sizes 1 4 8 --rounds 1",
+            "--tokens 32 --sizes 1 2 4 --rounds 1",
             "--tokens 24 --sizes 1 2 --rounds 1",
             batches.markdown,
             (plots.batched,),
@@ -141,7 +141,7 @@ SECTIONS = {
             "What a forward with a draft costs",
             "SmolLM2-135M in float32, by the context's length; in forwards without a draft.",
             "costs",
-            "--rounds 5",
+            "--rounds 3",
             "--rounds 1 --contexts 256",
             costs.markdown,
             (plots.costs,),
