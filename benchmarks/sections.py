@@ -104,15 +104,15 @@ SECTIONS = {
                 f"FORCED ANSWER: the texts are recorded, the times are measured. {what} How a stronger model of this "
                 "size would behave, one that writes this answer; reading the prompt is not timed.",
                 "scaled",
-                f"--sizes {size} {arguments}",
+                f"--sizes {size} --formats json --rounds 1 --lookups 10 {arguments}",
                 f"--sizes {size} --contexts 1000 --tokens 32 --rounds 1 --dtypes bfloat16 --formats json",
                 scaled.markdown,
                 (plots.forced,),
             )
             for size, what, arguments in (
-                ("135M", "SmolLM2's weights.", "--contexts 1000 4000 --formats json --tokens 32 --rounds 1 --lookups 10"),
-                ("0.5B", "Random weights.", "--contexts 1000 --formats json --tokens 24 --rounds 1 --lookups 10"),
-                ("1B", "Random weights.", "--contexts 1000 --formats json --dtypes bfloat16 --tokens 24 --rounds 1 --lookups 10"),
+                ("135M", "SmolLM2's weights.", "--contexts 1000 4000 --tokens 32"),
+                ("0.5B", "Random weights.", "--contexts 1000 --tokens 24"),
+                ("1B", "Random weights.", "--contexts 1000 --dtypes bfloat16 --tokens 24"),
             )
         ),
         Section(
