@@ -53,7 +53,7 @@ def figure(path: Path, title: str, across: str, up: str, size: tuple[float, floa
         axes.set(title=title, xlabel=across, ylabel=up)
         yield axes
         path.parent.mkdir(parents=True, exist_ok=True)
-        drawn.savefig(path, metadata={"Date": None, "Creator": None})
+        drawn.savefig(path, metadata={"Date": None})
         pyplot.close(drawn)
     text = path.read_text(encoding="utf-8")
     path.write_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 import benchmarks
@@ -25,6 +26,8 @@ def test_the_page_is_what_its_files_say(tmp_path: Path) -> None:
     drawn, kept = ({path.name: path for path in (folder / "plots").glob("*")} for folder in (tmp_path, HERE))
     assert set(drawn) == set(kept), f"plots/ {hint}"
     for name, path in drawn.items():
+        if f"Matplotlib v{matplotlib.__version__}" not in kept[name].read_text():
+            pytest.skip("another release of matplotlib drew the plots that are kept")
         assert path.read_text() == kept[name].read_text(), f"plots/{name} {hint}"
 
 
