@@ -38,8 +38,8 @@ def figures(*arguments: Any) -> dict[str, Any]:
 
 
 def test_all_formats_are_counted(repo: Path, tokenizer: Path) -> None:
-    found = figures("--repo", repo, "--tokenizer", tokenizer, "--commits", 2, "--budget", 16)
-    assert (found["repo"], found["tasks"], found["commits"], found["budget"]) == ("project", 3, 2, 16)
+    found = figures("--repo", repo, "--tokenizer", tokenizer, "--tasks", 1, "--budget", 16)
+    assert (found["repo"], found["tasks"], found["commits"], found["budget"]) == ("project", 1, 500, 16)
     assert [cost["cost"] for cost in found["costs"]] == ["linear:0.002", "linear:0.03"]
     for cost in found["costs"]:
         rows = {(row["drafter"], row["format"]): row for row in cost["rows"]}
@@ -50,7 +50,12 @@ def test_all_formats_are_counted(repo: Path, tokenizer: Path) -> None:
             assert ours["speed"] <= ours["tokens_per_forward"] <= 17
         ours, lookup = rows["lookahead", "json"], rows["prompt lookup (10, n=2)", "json"]
         assert ours["speed"] > lookup["speed"]
-    assert figures("--repo", repo, "--tokenizer", tokenizer, "--tasks", 2, "--suffix", ".go")["tasks"] == 2
+
+
+def test_commits_and_files_are_chosen(repo: Path, tokenizer: Path) -> None:
+    few = "--repo", repo, "--tokenizer", tokenizer, "--format", "diff", "--cost", "linear:0"
+    assert figures(*few, "--commits", 1)["tasks"] == 2
+    assert figures(*few, "--suffix", ".go")["tasks"] == 2
 
 
 def test_tables_say_what_they_rest_on(repo: Path, tokenizer: Path) -> None:
