@@ -15,7 +15,7 @@ import argparse
 import random
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from rich.console import Console
@@ -34,6 +34,16 @@ from lookahead.hf import smollm2
 
 Makers: TypeAlias = dict[str, Callable[[], Any]]
 Key: TypeAlias = tuple[int, str, str, str]  # budget, drafter, format, kind or language
+
+
+class Stream(NamedTuple):
+    """One task in one format."""
+
+    form: str
+    kind: str
+    prompt: list[int]
+    answer: list[int]
+    forms: list[list[int]]  # the file before, as an answer of this format would write it
 
 
 def main() -> None:
@@ -56,10 +66,10 @@ def main() -> None:
     torch.set_num_threads(1)  # prompt lookup's tensors are small
     tokenizer = smollm2.load_tokenizer()
     edits, source = edits_of(given)
+    streams = streams_of(edits, given, tokenizer)
     tallies: defaultdict[Key, Tally] = defaultdict(Tally)
     for budget in given.budgets:
-        makers = drafters(edits, budget, given, tokenizer)
-        run(edits, makers, budget, given, tokenizer, tallies)
+        run(streams, drafters(streams, budget, given, tokenizer), budget, tallies)
     rows = rows_of(tallies, given.costs)
     facts = {"tasks": source, "count": len(edits), "costs": given.costs, "arctic": Arctic.installed}
     facts["fast_lookup"] = given.fast_lookup
@@ -68,7 +78,18 @@ def main() -> None:
     print(f"{report['machine']}\n\n{markdown(report)}")
 
 
-def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenizer: Any) -> Makers:
+def streams_of(edits: list[Edit], given: argparse.Namespace, tokenizer: Any) -> list[Stream]:
+    """Return the streams of all tasks in all formats, the formats of a task one after the other."""
+    found = []
+    for edit in track(edits, "writing", console=Console(stderr=True), transient=True):
+        shown = others(edit, edits, given.context)
+        for form in given.formats:
+            stream = render(edit, form, tokenizer, shown)
+            found.append(Stream(form, edit.kind or edit.fence, *stream, forms(edit, form, tokenizer)))
+    return found
+
+
+def drafters(streams: list[Stream], budget: int, given: argparse.Namespace, tokenizer: Any) -> Makers:
     """Return what makes each drafter; a peer at its defaults and at the best setting for this budget and each cost."""
     makers: Makers = {}
     for name, settings in peers(budget, len(tokenizer)).items():
@@ -76,7 +97,8 @@ def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenize
             continue
         tallies: defaultdict[Key, Tally] = defaultdict(Tally)
         named = {f"{name} ({setting})": make for setting, make in settings.items()}
-        run(edits[::4], {one: quick(make) for one, make in named.items()}, budget, given, tokenizer, tallies)
+        some = [stream for at, stream in enumerate(streams) if at // len(given.formats) % 4 == 0]
+        run(some, {one: quick(make) for one, make in named.items()}, budget, tallies)
         curves = [cost_of(cost, budget).curve(budget) for cost in given.costs]
         totals = {one: Tally() for one in named}
         for (_, one, *_), tally in tallies.items():
@@ -91,26 +113,18 @@ def drafters(edits: list[Edit], budget: int, given: argparse.Namespace, tokenize
     return {name: make for name, make in makers.items() if not given.only or name.startswith(tuple(given.only))}
 
 
-def run(
-    edits: list[Edit],
-    makers: Makers,
-    budget: int,
-    given: argparse.Namespace,
-    tokenizer: Any,
-    tallies: defaultdict[Key, Tally],
-) -> None:
-    """Replay all tasks in all formats with one drafter of each kind, which learns from task to task."""
+def run(streams: list[Stream], makers: Makers, budget: int, tallies: defaultdict[Key, Tally]) -> None:
+    """Replay all streams with one drafter of each kind, which learns from task to task."""
     running = {name: make() for name, make in makers.items()}
     for make in makers.values():
-        replay(make(), *render(edits[0], "diff", tokenizer), budget)  # loads what loads once
-    for edit in track(edits, f"budget {budget}", console=Console(stderr=True), transient=True):
-        for form in given.formats:
-            prompt, answer = render(edit, form, tokenizer, others(edit, edits, given.context))
-            for name, drafter in running.items():
-                observe = None
-                if isinstance(drafter, CopyLimit):
-                    drafter.forms, observe = forms(edit, form, tokenizer), CopyLimit.foresee
-                tallies[budget, name, form, edit.kind or edit.fence] += replay(drafter, prompt, answer, budget, observe)
+        replay(make(), streams[0].prompt, streams[0].answer[:200], budget)  # loads what loads once
+    for stream in track(streams, f"budget {budget}", console=Console(stderr=True), transient=True):
+        for name, drafter in running.items():
+            observe = None
+            if isinstance(drafter, CopyLimit):
+                drafter.forms, observe = stream.forms, CopyLimit.foresee
+            key = budget, name, stream.form, stream.kind
+            tallies[key] += replay(drafter, stream.prompt, stream.answer, budget, observe)
 
 
 def others(edit: Edit, edits: list[Edit], tokens: int) -> list[Edit]:

@@ -58,7 +58,7 @@ SECTIONS = {
             "forward-time is the time of a forward without a draft, where k draft tokens cost 1 + slope k of them: "
             "0.002 is about a GPU, 0.03 about two CPU cores.",
             "replay",
-            "--budgets 8 16 32 64 128 --count 1 --fast-lookup",
+            "--budgets 8 32 128 --count 1 --fast-lookup",
             "--budgets 16 32 --count 1 --formats json diff --fast-lookup",
             replay.markdown,
             (plots.replay_by_budget, plots.replay_by_format),

@@ -23,11 +23,13 @@ class Reliability:
     def __init__(self) -> None:
         self.counts, self.expected, self.hits = (np.zeros(10) for _ in range(3))
 
-    def add(self, row: int, prob: float, hit: bool) -> None:
-        """Count one drafted token."""
-        self.counts[row] += 1
-        self.expected[row] += prob
-        self.hits[row] += hit
+    def add(self, probs: NDArray[np.float32], path: list[int]) -> None:
+        """Count the tokens of a draft, of which those of `path` were right."""
+        expected = probs.astype(np.float64)
+        rows = np.minimum(expected * 10, 9).astype(np.int64)
+        self.counts += np.bincount(rows, minlength=10)
+        self.expected += np.bincount(rows, expected, minlength=10)
+        self.hits += np.bincount(rows[path], minlength=10)
 
     def __iadd__(self, other: Reliability) -> Reliability:
         """Add another's counts."""
@@ -125,6 +127,5 @@ def replay(
         tally.drafted += len(draft)
         tally.sizes[len(draft)] += 1
         tally.right[len(path)] += 1
-        for prob, node in zip(draft.probs.tolist(), range(len(draft)), strict=True):
-            tally.reliability.add(min(int(prob * 10), 9), prob, node in path)
+        tally.reliability.add(draft.probs, path)
     return tally
