@@ -66,9 +66,10 @@ SECTIONS = {
         Section(
             "turns",
             "Turns: conversations about one file",
-            "Only the first prompt shows the file; what later turns copy must have been kept.",
+            "Only the first prompt shows the file: what later turns copy must have been kept from earlier ones, or there is "
+            "next to nothing to copy. Where prompts hold the conversation (`--chat`), nobody needs a memory.",
             "turns",
-            "--count 4",
+            "--count 3",
             "--count 2",
             turns.markdown,
         ),
@@ -79,7 +80,7 @@ SECTIONS = {
                 "SmolLM2-135M writes by itself, in turns with stock prompt lookup at its defaults and at the best of "
                 f"its settings, found by the clock task by task. {also}",
                 "generate",
-                f"--tasks {tasks} --temperatures {temperature} --tokens 64 --rounds 2 --lookups 20",
+                f"--tasks {tasks} --temperatures {temperature} --tokens 48 --rounds 2 --lookups 20",
                 f"--tasks {tasks} --temperatures {temperature} --tokens 32 --rounds 1 --lookups 10",
                 generate.markdown,
                 (plots.generated,),
@@ -110,7 +111,7 @@ SECTIONS = {
                 (plots.forced,),
             )
             for size, what, arguments in (
-                ("135M", "SmolLM2's weights.", "--contexts 1000 4000 --tokens 32"),
+                ("135M", "SmolLM2's weights.", "--contexts 1000 2000 --tokens 32"),
                 ("0.5B", "Random weights.", "--contexts 1000 --tokens 24"),
                 ("1B", "Random weights.", "--contexts 1000 --dtypes bfloat16 --tokens 24"),
             )

@@ -50,6 +50,9 @@ def main() -> None:
     given = parser.parse_args()
     chosen, source = traces_of(given)
     tokenizer = smollm2.load_tokenizer()
+    prompt, written = turns_of(chosen[0], given.formats[0], given, tokenizer)[0]
+    for memory in memories(given, tokenizer).values():
+        replay(memory(), prompt, written[:50], given.budget)  # loads what loads once
     cost, rows = cost_of(given.cost, given.budget).curve(given.budget), list[Row]()
     for form in given.formats:
         rows += rows_of(form, run(chosen, form, given, tokenizer), cost)
