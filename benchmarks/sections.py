@@ -66,8 +66,8 @@ SECTIONS = {
         Section(
             "turns",
             "Turns: conversations about one file",
-            "Only the first prompt shows the file: what later turns copy must have been kept from earlier ones, or there is "
-            "next to nothing to copy. Where prompts hold the conversation (`--chat`), nobody needs a memory.",
+            "Only the first prompt shows the file: what later turns copy must have been kept from earlier ones, or "
+            "there is next to nothing to copy. (With `--chat` the prompt holds the conversation, and so the copies.)",
             "turns",
             "--count 3",
             "--count 2",
