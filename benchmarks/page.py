@@ -14,7 +14,8 @@ _HEAD = """\
 
 Written by `python -m benchmarks` (`make bench`) from the files in [data/results](data/results), one for each section.
 `python -m benchmarks NAME` runs one section anew, and beside each stands the very command that made it. What is
-measured by the clock depends on the machine, which is named; what is counted (tokens per forward) does not, but for the
+measured by the clock depends on the machine, which is named, and on what else ran there: its load average counts every
+process that wants a core, the benchmark's own threads too. What is counted (tokens per forward) depends only on the
 modules of the standard library that the tasks are made of. `lookahead bench --repo .` counts on a repository of yours.
 More benchmarks and what was learnt: [README.md](README.md)."""
 

@@ -114,12 +114,16 @@ def drafters(streams: list[Stream], budget: int, given: argparse.Namespace, toke
 
 
 def run(streams: list[Stream], makers: Makers, budget: int, tallies: defaultdict[Key, Tally]) -> None:
-    """Replay all streams with one drafter of each kind, which learns from task to task."""
-    running = {name: make() for name, make in makers.items()}
+    """Replay all streams with one drafter of each kind for each format, which learns from task to task.
+
+    Not one for all formats: who remembers answers would find each of them once more in the next format.
+    """
+    formats = {stream.form for stream in streams}
+    running = {form: {name: make() for name, make in makers.items()} for form in formats}
     for make in makers.values():
         replay(make(), streams[0].prompt, streams[0].answer[:200], budget)  # loads what loads once
     for stream in track(streams, f"budget {budget}", console=Console(stderr=True), transient=True):
-        for name, drafter in running.items():
+        for name, drafter in running[stream.form].items():
             observe = None
             if isinstance(drafter, CopyLimit):
                 drafter.forms, observe = stream.forms, CopyLimit.foresee

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -29,7 +30,8 @@ def made(name: str, rows: list[Row], **facts: Any) -> Report:
         at = arguments.index("--json")
         arguments = arguments[:at] + arguments[at + 2 :]
     command = shlex.join(["python", "-m", f"benchmarks.{name}", *arguments])
-    return {"command": command, "machine": machine(), **facts, "rows": rows}
+    load = f"load average of 15 minutes {os.getloadavg()[2]:.1f}"  # tells how far times are to be trusted
+    return {"command": command, "machine": f"{machine()}, {load}", **facts, "rows": rows}
 
 
 def keep(report: Report, given: argparse.Namespace) -> None:
