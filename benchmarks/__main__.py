@@ -45,7 +45,8 @@ def main() -> None:
 def run(command: list[str], kept: Path) -> bool:
     """Run a benchmark that keeps its results in a file; return whether it went well.
 
-    What forwards cost is measured anew each time, not taken from what an earlier, perhaps busier, hour left on the disk.
+    What forwards cost is measured anew each time, not taken from what an earlier and perhaps busier hour left on the
+    disk.
     """
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "LOOKAHEAD_CACHE": cache}
