@@ -58,7 +58,7 @@ SECTIONS = {
             "forward-time is the time of a forward without a draft, where k draft tokens cost 1 + slope k of them: "
             "0.002 is about a GPU, 0.03 about two CPU cores.",
             "replay",
-            "--budgets 8 32 128 --count 1 --fast-lookup",
+            "--budgets 8 16 32 64 128 --count 2 --fast-lookup",
             "--budgets 16 32 --count 1 --formats json diff --fast-lookup",
             replay.markdown,
             (plots.replay_by_budget, plots.replay_by_format),
@@ -69,7 +69,7 @@ SECTIONS = {
             "Only the first prompt shows the file: what later turns copy must have been kept from earlier ones, or "
             "there is next to nothing to copy. (With `--chat` the prompt holds the conversation, and so the copies.)",
             "turns",
-            "--count 3",
+            "",
             "--count 2",
             turns.markdown,
         ),
@@ -80,7 +80,7 @@ SECTIONS = {
                 "SmolLM2-135M writes by itself, in turns with stock prompt lookup at its defaults and at the best of "
                 f"its settings, found by the clock task by task. {also}",
                 "generate",
-                f"--tasks {tasks} --temperatures {temperature} --tokens 48 --rounds 2 --lookups 10 20",
+                f"--tasks {tasks} --temperatures {temperature} --tokens 256 --rounds 5 --lookups 10 20 40",
                 f"--tasks {tasks} --temperatures {temperature} --tokens 32 --rounds 1 --lookups 10",
                 generate.markdown,
                 (plots.generated,),
@@ -105,15 +105,15 @@ SECTIONS = {
                 f"FORCED ANSWER: the texts are recorded, the times are measured. {what} How a stronger model of this "
                 "size would behave, one that writes this answer; reading the prompt is not timed.",
                 "scaled",
-                f"--sizes {size} --formats json --rounds 1 --lookups 10 {arguments}",
+                f"--sizes {size} {arguments}",
                 f"--sizes {size} --contexts 1000 --tokens 32 --rounds 1 --dtypes bfloat16 --formats json",
                 scaled.markdown,
                 (plots.forced,),
             )
             for size, what, arguments in (
-                ("135M", "SmolLM2's weights.", "--contexts 1000 2000 --tokens 32"),
-                ("0.5B", "Random weights.", "--contexts 1000 --tokens 24"),
-                ("1B", "Random weights.", "--contexts 1000 --dtypes bfloat16 --tokens 24"),
+                ("135M", "SmolLM2's weights.", "--contexts 1000 2000 4000 8000"),
+                ("0.5B", "Random weights.", "--contexts 1000 4000 --formats json"),
+                ("1B", "Random weights.", "--contexts 1000 4000 --formats json --tokens 48"),
             )
         ),
         Section(
@@ -122,7 +122,7 @@ SECTIONS = {
             "Every drafter over the same tokens of the standard library's sources, and one passage of them once more, "
             "with every twentieth token another. Microseconds as Python sees them.",
             "scale",
-            "--steps 100",
+            "",
             "--contexts 1000 10000 --steps 50",
             scale.markdown,
             (plots.drafting, plots.memory),
@@ -132,7 +132,7 @@ SECTIONS = {
             "Gain against batch size",
             "Edits, and novel text as what is lost.",
             "batches",
-            "--tokens 32 --sizes 1 2 4 --rounds 1",
+            "--tokens 96 --sizes 1 4 8 16",
             "--tokens 24 --sizes 1 2 --rounds 1",
             batches.markdown,
             (plots.batched,),
@@ -142,7 +142,7 @@ SECTIONS = {
             "What a forward with a draft costs",
             "SmolLM2-135M in float32, by the context's length; in forwards without a draft.",
             "costs",
-            "--rounds 3",
+            "--rounds 5",
             "--rounds 1 --contexts 256",
             costs.markdown,
             (plots.costs,),
