@@ -56,7 +56,7 @@ def render(edit: Edit, tokenizer: Any) -> tuple[list[int], list[int]]:
 
 def observe(drafter: Drafter, answer: list[int], first: Rates, later: Rates) -> None:
     """Score every candidate at the place of one step against what the answer really says."""
-    rows, seen, answer = drafter.candidates(), list[int](), answer[:_SCORED]
+    rows, seen, answer = drafter.candidates().places, list[int](), answer[:_SCORED]
     if not len(rows):
         return
     text, start = drafter._corpus.tokens, drafter._corpus.first

@@ -15,6 +15,7 @@ import platform
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from rich.console import Console
@@ -24,11 +25,13 @@ from benchmarks.peers import Arctic, ArcticMemory
 from benchmarks.refactorings import traces
 from benchmarks.reports import Report, Row, add_report_option, keep, made
 from benchmarks.tables import table
-from lookahead import Drafter
+from lookahead import Drafter, Session
 from lookahead.bench.replay import Curve, Tally, replay
 from lookahead.bench.tasks import FORMATS, Edit, answer, encode, ids_of, request
 from lookahead.draft.cost import cost_of
 from lookahead.hf import smollm2
+from lookahead.index.static_corpus import Document, StaticCorpus, build
+from lookahead.views.tokens import Tokens
 
 Trace: TypeAlias = dict[str, Any]
 Turn: TypeAlias = tuple[list[int], list[int]]  # the ids of a prompt and of its answer
@@ -50,9 +53,8 @@ def main() -> None:
     given = parser.parse_args()
     chosen, source = traces_of(given)
     tokenizer = smollm2.load_tokenizer()
-    prompt, written = turns_of(chosen[0], given.formats[0], given, tokenizer)[0]
-    for memory in memories(given, tokenizer).values():
-        replay(memory(), prompt, written[:50], given.budget)  # loads what loads once
+    first = chosen[0] | {"turns": chosen[0]["turns"][:1]}
+    run([first], given.formats[0], given, tokenizer)  # loads what loads once
     cost, rows = cost_of(given.cost, given.budget).curve(given.budget), list[Row]()
     for form in given.formats:
         rows += rows_of(form, run(chosen, form, given, tokenizer), cost)
@@ -74,12 +76,16 @@ def traces_of(given: argparse.Namespace) -> tuple[list[Trace], str]:
     return found, given.traces.name
 
 
-def memories(given: argparse.Namespace, tokenizer: Any) -> dict[str, Memory]:
-    """Return each kind of memory, new for this conversation."""
+def memories(given: argparse.Namespace, tokenizer: Any, corpus: StaticCorpus) -> dict[str, Memory]:
+    """Return each kind of memory, new for this conversation; the corpus is its repository before the first turn."""
     options = {"budget": given.budget, "cost": given.cost}
-    kept = Drafter(tokenizer, **options)
+    kept, session = Drafter(tokenizer, **options), Session(tokenizer, **options)
+    both = Session(tokenizer, corpora=[corpus], **options)
     found: dict[str, Memory] = {
         "lookahead, nothing kept": lambda: Drafter(tokenizer, **options),
+        "lookahead, session": session.drafter,
+        "lookahead, corpus": lambda: Session(tokenizer, corpora=[corpus], **options).drafter(),
+        "lookahead, session and corpus": both.drafter,
         "lookahead, one drafter": lambda: kept,  # which learns how often guesses are right, but forgets the text
     }
     if Arctic.installed:
@@ -101,12 +107,23 @@ def turns_of(trace: Trace, form: str, given: argparse.Namespace, tokenizer: Any)
     return found
 
 
+def corpus_of(trace: Trace, tokenizer: Any, folder: str) -> StaticCorpus:
+    """Return a corpus of the file as it was before the first turn and of the other files."""
+    tokens = Tokens.of(tokenizer)
+    texts = [*((one["path"], one["text"]) for one in trace["files"]), (trace["path"], trace["before"])]
+    path = Path(folder) / "repository.lkh"
+    build([Document(name, tokens.encode(text)) for name, text in texts], path, tokens.fingerprint)
+    return StaticCorpus.open(path, tokens)
+
+
 def run(chosen: list[Trace], form: str, given: argparse.Namespace, tokenizer: Any) -> dict[str, dict[int, Tally]]:
     """Replay all traces in one format; return the counts of each memory and turn."""
     tallies: dict[str, defaultdict[int, Tally]] = {}
     for trace in track(chosen, form, console=Console(stderr=True), transient=True):
         turns = turns_of(trace, form, given, tokenizer)
-        for name, memory in memories(given, tokenizer).items():
+        with TemporaryDirectory() as folder:
+            found = memories(given, tokenizer, corpus_of(trace, tokenizer, folder))
+        for name, memory in found.items():
             for number, (prompt, written) in enumerate(turns, 1):
                 drafter = memory()
                 tally = replay(drafter, prompt, written, given.budget)

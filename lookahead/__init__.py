@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from .hf.enable import disable, enable, enabled
     from .hf.loop import Lookahead
     from .options import Options
+    from .session import Session
     from .stats import Stats
+    from .trace.record import Trace
     from .tree import Accepted, Draft
 
 __all__ = [
@@ -25,7 +27,9 @@ __all__ = [
     "Lookahead",
     "LookaheadCandidateGenerator",
     "Options",
+    "Session",
     "Stats",
+    "Trace",
     "check",
     "disable",
     "enable",
@@ -39,7 +43,9 @@ _ROOMS = {
     "Lookahead": "hf.loop",
     "LookaheadCandidateGenerator": "hf.candidate_generator",
     "Options": "options",
+    "Session": "session",
     "Stats": "stats",
+    "Trace": "trace.record",
     "check": "hf.check",
     "disable": "hf.enable",
     "enable": "hf.enable",

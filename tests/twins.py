@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 Stream = list[int]
+Texts = tuple[Stream, Stream]  # the text, and excerpts of others
 Row = tuple[int, int, int]
 Pair = tuple[int, int, int]  # position, match length, kind
 Grown = tuple[int, int, float, int, int]
@@ -271,6 +272,13 @@ def tree_of(nodes: np.ndarray, used: int, edges: np.ndarray) -> Tree:
     return tree
 
 
+def follow(stream: Stream, said: Stream) -> list[int]:
+    """After each token of another stream, the length of its longest end that the stream holds."""
+    ends = [[said[begin : at + 1] for begin in range(at + 1)] for at in range(len(said))]
+    held = {tuple(stream[begin:end]) for begin in range(len(stream)) for end in range(begin + 1, len(stream) + 1)}
+    return [max((len(end) for end in found if tuple(end) in held), default=0) for found in ends]
+
+
 # ---- lookahead/draft/growth_kernels.py ----
 
 
@@ -282,8 +290,21 @@ def place_of(length: int, position: int, depth: int) -> int:
     return place
 
 
+def walk_on(texts: Texts, position: int, depth: int) -> tuple[int, int]:
+    """Place and token `depth` after a position: in the text, or from its length on in the excerpts; -1 behind them."""
+    stream, excerpts = texts
+    if position < len(stream):
+        place = place_of(len(stream), position, depth)
+        return place, stream[place]
+    return position + depth, dict(enumerate(excerpts, len(stream))).get(position + depth, -1)
+
+
+def token_at(texts: Texts, position: int, depth: int) -> int:
+    return walk_on(texts, position, depth)[1]
+
+
 def divide(
-    stream: Stream,
+    texts: Texts,
     places: list[Pair],
     group: list[int],
     depth: int,
@@ -298,7 +319,7 @@ def divide(
     """
     by_token: dict[int, list[int]] = {}
     for one in group:
-        by_token.setdefault(stream[place_of(len(stream), places[one][0], depth)], []).append(one)
+        by_token.setdefault(token_at(texts, places[one][0], depth), []).append(one)
     groups = [group for token, group in by_token.items() if 0 <= token < vocabulary][:width]
     lengths = [min(64, places[one][1] + depth) for one, *_ in groups]
     first, later, *_ = tables
@@ -347,13 +368,14 @@ def observe(tables: Any, kind: int, role: int, length: int, raw: float, hit: boo
         expected = corrected(expected, before)
 
 
-def score(stream: Stream, places: list[Pair], tables: Any, said: list[int]) -> None:
+def score(texts: Texts, places: list[Pair], tables: Any, said: list[int]) -> None:
     """Observe the first guess of each token, then for each later token what the first place still right foresaw."""
     first, later, *_ = tables
     by_token: dict[int, Pair] = {}
     for place in places:
-        if stream[place[0]] >= 0:
-            by_token.setdefault(stream[place[0]], place)
+        token = token_at(texts, place[0], 0)
+        if token >= 0:
+            by_token.setdefault(token, place)
     longest, left = 0, 1.0
     for rank, (token, (_, match, kind)) in enumerate(by_token.items()):
         length = min(match, 64)
@@ -361,11 +383,11 @@ def score(stream: Stream, places: list[Pair], tables: Any, said: list[int]) -> N
         raw = first[min(rank, 3)][length][longest]
         left -= chance_of(tables, kind, min(rank, 1), length, float(raw))
         observe(tables, kind, min(rank, 1), length, float(raw), token == said[0])
-    for token, share in successors_of(tables, stream[-1]):
+    for token, share in successors_of(tables, texts[0][-1]):
         if token not in by_token:
             observe(tables, 1, 3, int(64 * share), recycled(share, left), token == said[0])
     for depth in range(1, len(said)):
-        foreseen = [[stream[place_of(len(stream), place[0], at)] for at in range(depth + 1)] for place in places]
+        foreseen = [[token_at(texts, place[0], at) for at in range(depth + 1)] for place in places]
         right = [one for one, tokens in enumerate(foreseen) if tokens[:depth] == said[:depth] and tokens[depth] >= 0]
         if right:
             length = min(places[right[0]][1] + depth, 64)
@@ -374,7 +396,7 @@ def score(stream: Stream, places: list[Pair], tables: Any, said: list[int]) -> N
 
 
 def grow(
-    stream: Stream, places: list[Pair], tables: Any, budget: int, width: int, least: float, vocabulary: int
+    texts: Texts, places: list[Pair], tables: Any, budget: int, width: int, least: float, vocabulary: int
 ) -> list[Grown]:
     """Nodes (token, parent, prob, number of the place, position): again and again the likeliest of all that may come.
 
@@ -383,13 +405,13 @@ def grow(
     """
     nodes: list[Grown] = []
     frontier: list[Any] = []
-    groups, last, path, depth = [*range(len(places))], stream[-1], 1.0, 0
+    groups, last, path, depth = [*range(len(places))], texts[0][-1], 1.0, 0
     while len(nodes) < budget:
-        parts = divide(stream, places, groups, depth, path, tables, width, vocabulary) if groups else []
+        parts = divide(texts, places, groups, depth, path, tables, width, vocabulary) if groups else []
         node = len(nodes) - 1
-        at = [(place_of(len(stream), places[group[0]][0], depth), group, prob) for group, prob in parts]
-        frontier += [(stream[place], node, prob, group[0], place, group, depth) for place, group, prob in at]
-        taken = [(stream[place], prob) for place, _, prob in at]
+        at = [(*walk_on(texts, places[group[0]][0], depth), group, prob) for group, prob in parts]
+        frontier += [(token, node, prob, group[0], place, group, depth) for place, token, group, prob in at]
+        taken = [(token, prob) for _, token, _, prob in at]
         found = sprout(tables, last, path, taken, least, vocabulary)
         frontier += [(token, node, prob, -1, -1, [], 0) for token, prob in found]
         children = [parent for _, parent, *_ in nodes]

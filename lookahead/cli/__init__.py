@@ -17,7 +17,7 @@ def main() -> None:
         app(prog_name="lookahead")
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
-        if package not in ("typer", "rich", "pydivsufsort"):
+        if package not in ("typer", "rich"):
             raise
         print(f"lookahead needs the package {package}; run: pip install 'hf-lookahead[cli]'", file=sys.stderr)
         sys.exit(_UNAVAILABLE)

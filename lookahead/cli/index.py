@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..index.static_corpus import Document, StaticCorpus, build
-from ..index.storage import CorpusError, is_corpus
+from ..index.storage import StorageError, is_corpus
 from ..index.suffix_array import sorter
 from ..views.tokens import Tokens
 from .sources import Reader, Source, find
@@ -104,7 +104,7 @@ def _old(output: Path, tokens: Tokens) -> StaticCorpus | None:
     try:
         old = StaticCorpus.open(output, tokens)
         old.verify()
-    except CorpusError as error:
+    except StorageError as error:
         print(f"nothing is taken from the corpus that is there: {error}", file=sys.stderr)
         return None
     return old
@@ -135,7 +135,7 @@ def _verify(paths: list[Path], tokenizer: Any, as_json: bool) -> int:
             corpus.verify()
             facts |= {"documents": len(corpus.documents), "tokens": len(corpus) - len(corpus.documents)}
             facts |= {"bytes": corpus.nbytes, "fingerprint": corpus.fingerprint}
-        except CorpusError as error:
+        except StorageError as error:
             facts["problem"] = str(error)
         found.append(facts)
         if not as_json:

@@ -61,16 +61,26 @@ class Calibration:
         """Return the number of a source."""
         return self._kinds.setdefault(source, min(len(self._kinds) + 1, _KINDS - 1))
 
+    @property
+    def kinds(self) -> dict[str, int]:
+        """Number of each source."""
+        return dict(self._kinds)
+
+    def restore(self, kinds: dict[str, int], evidence: NDArray[np.void]) -> None:
+        """Take over what another has learnt: its kinds, and its evidence in one row."""
+        self._kinds = dict(kinds)
+        self.evidence[:] = evidence.reshape(self.evidence.shape)
+
     def tables(self, successors: Successors) -> kernels.Tables:
         """Return what the kernels look chances up in."""
         return FIRST, LATER, self.evidence, successors.rows
 
-    def learn(self, text: NDArray[np.int32], places: NDArray[np.void], successors: Successors, said: list[int]) -> None:
+    def learn(self, texts: kernels.Texts, places: NDArray[np.void], successors: Successors, said: list[int]) -> None:
         """Compare what candidates would have drafted with what was said.
 
         Parameters
         ----------
-        text : int32 [length]
+        texts : (int32 [length], int32 [m])
             What the places point into; the same as they were ranked for.
         places : PLACE [n]
             All candidates, the best guess first.
@@ -79,5 +89,5 @@ class Calibration:
         said : list of int
             What the target said.
         """
-        if len(text) and said:
-            kernels.score(text, places, self.tables(successors), np.asarray(said, np.int32))
+        if len(texts[0]) and said:
+            kernels.score(texts, places, self.tables(successors), np.asarray(said, np.int32))

@@ -14,9 +14,11 @@ from ..options import Options
 from ..tree import Accepted, Draft
 from ..views.tokens import Tokens
 from .calibration import Calibration
-from .candidates import ranked
+from .candidates import Candidates, ranked
 from .cost import cost_of
+from .foreign import Foreign
 from .growth import grow
+from .memory import Memory
 from .policy import Policy
 from .reader import DICTATED, Reader
 from .recycling import KEPT, Successors
@@ -52,6 +54,8 @@ class Drafter:
         Says how much to draft; may be shared with other drafters of the same model.
     successors : Successors
         What the model almost said; may be shared with other drafters of the same model.
+    memory : Memory or None
+        Earlier requests to copy from and to go on with; shared with the other drafters of a session.
 
     Examples
     --------
@@ -77,12 +81,15 @@ class Drafter:
         self.context, self._drafting = 0, 0.0
         self._corpus = Corpus(max_bytes=self._options.max_bytes)
         self._draft = Draft.empty()
-        self._candidates: NDArray[np.void] | None = None  # None where no draft was thought of
+        self._candidates: Candidates | None = None  # None where no draft was thought of
         self._last = 0
         self._places = np.empty(0, np.int64)
         self._hints: list[tuple[int, int]] = []
         self._pointer = -1
         self.tree = self._options.tree
+        self.memory: Memory | None = None
+        self._foreign: list[Foreign] = []
+        self._said: list[int] = []  # what the memory does not know yet
 
     def begin(self, prompt: ArrayLike | str, prediction: ArrayLike | str | None = None) -> None:
         """Start a sequence; an earlier one's text is forgotten, but not how often guesses were right.
@@ -100,6 +107,23 @@ class Drafter:
             For ids that are no vector of integers from 0 to 2**31 - 1, or for text without a tokenizer.
         """
         said, expected = self.ids(prompt), self.ids(prediction)
+        self.end()
+        self._said = said
+        if self.memory is None or expected:
+            self._start(said, expected)
+        else:
+            self._resume(self.memory, said)
+        if self.memory is not None:
+            self._foreign = self.memory.foreign()
+            for text in self._foreign:
+                text.hear(said)
+        self._draft, self._pointer = Draft.empty(), -1
+        self._candidates, self._waiting, self.context = None, [], len(said)
+        self._last = said[-1] if said else 0
+        self._begun = True
+
+    def _start(self, said: list[int], expected: list[int]) -> None:
+        """Read a prompt and what is expected from the beginning."""
         corpus = Corpus(max_bytes=self._options.max_bytes)
         reader = None if self._tokens is None else Reader(corpus, self._tokens)
         if reader is not None:
@@ -110,10 +134,23 @@ class Drafter:
                 corpus.extend(ids)
             corpus.relabel("output")
             self._hints = [(0, DICTATED)] if expected else []
-        self._corpus, self._reader, self._draft, self._pointer = corpus, reader, Draft.empty(), -1
-        self._candidates, self._waiting, self.context = None, [], len(said)
-        self._last = said[-1] if said else 0
-        self._begun = True
+        self._corpus, self._reader = corpus, reader
+
+    def _resume(self, memory: Memory, said: list[int]) -> None:
+        """Read what is new in a prompt that begins as an earlier one, or all of it."""
+        started, known = memory.resume(said, self._options.max_bytes)
+        if started is None:
+            self._start(said, [])
+            memory.keep(said, self._corpus, self._reader)
+        else:
+            (self._corpus, self._reader), self._hints = started, []
+            self._said = said[known:]
+
+    def end(self) -> None:
+        """Give what was said to the memory; `begin` does that for a sequence that was left open."""
+        if self.memory is not None and self._said:
+            self.memory.add(self._said)
+        self._said = []
 
     def ids(self, text: ArrayLike | str | None) -> list[int]:
         """Return token ids, given as they are or as text; None gives none.
@@ -196,19 +233,23 @@ class Drafter:
         places, lengths = np.full(len(draft), -1, np.int64), np.full(len(draft), -1, np.int64)
         if self._candidates is None or not np.array_equal(draft.tokens, self._draft.tokens[: len(draft)]):
             return places, lengths  # somebody else's
-        end, starts = len(self._corpus), self._candidates["position"]
+        end, starts = len(self._corpus), self._candidates.places["position"]
+        starts = starts[starts < end]
         for node, depth in enumerate(draft.depths.tolist()):
             place = int(self._places[node])
+            if place >= end:
+                places[node] = self._candidates.foreign(place - end)[1]
+                continue
             copied = starts[starts + (depth - 1) % (end - starts) == place]  # a copy that meets the end repeats itself
             if place >= 0 and len(copied):
                 places[node] = self._corpus.offset(place, draft.sources[node])
                 lengths[node] = self._corpus.match_at(int(copied[0]), _LONGEST) + depth - 1
         return places, lengths
 
-    def candidates(self) -> NDArray[np.void]:
-        """Return the places that the next draft would copy from, PLACE [n], the best guess first."""
+    def candidates(self) -> Candidates:
+        """Return the places that the next draft would copy from, the best guess first."""
         near = [(self._pointer, 0)] if self._reader is None else self._reader.near(self._pointer)
-        return ranked(self._corpus, self._hints, near, self.calibration)
+        return ranked(self._corpus, self._hints, near, self.calibration, self._foreign)
 
     def accept(self, accepted: Accepted | ArrayLike) -> None:
         """Take in what the target emitted since the last draft.
@@ -254,17 +295,32 @@ class Drafter:
     def _take_in(self, tokens: list[int], path: list[int]) -> None:
         """Learn from what was said, and index it; while drafting pauses it waits."""
         if self._candidates is not None:
-            places = self._corpus.local(self._candidates)
-            self.calibration.learn(self._corpus.tokens, places, self.successors, tokens)
+            texts, places = (
+                (self._corpus.tokens, self._candidates.excerpts),
+                self._corpus.local(self._candidates.places),
+            )
+            self.calibration.learn(texts, places, self.successors, tokens)
         known = self._places.tolist()  # those of another draft, where it was not ours that was verified
         copied = [known[node] for node in path if node < len(known) and known[node] >= 0]
         if copied:
-            self._pointer = copied[-1] + 1
+            self._point(copied[-1])
+        for text in self._foreign:
+            text.hear(tokens)
+        if self.memory is not None:
+            self._said += tokens
         self._last = tokens[-1] if tokens else self._last
         self._draft, self._places, self._candidates = Draft.empty(), self._places[:0], None
         self._waiting += tokens
         if not self.policy.pauses:
             self._index()
+
+    def _point(self, place: int) -> None:
+        """Note the place that was copied from last."""
+        end = len(self._corpus)
+        self._pointer = place + 1 if place < end else -1
+        if place >= end and self._candidates is not None:
+            text, position = self._candidates.foreign(place - end)
+            text.took(position)
 
     def _index(self) -> None:
         """Read what waits, and put it into the corpus."""

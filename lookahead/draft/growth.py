@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..index.corpus import Corpus
 from ..tree import Draft
 from . import growth_kernels as kernels
+from .candidates import Candidates
 from .growth_kernels import GROUP, SPROUTS
 
 __all__ = ["grow"]
@@ -15,7 +16,7 @@ __all__ = ["grow"]
 
 def grow(
     corpus: Corpus,
-    candidates: NDArray[np.void],
+    candidates: Candidates,
     tables: kernels.Tables,
     *,
     budget: int,
@@ -32,7 +33,7 @@ def grow(
     ----------
     corpus : Corpus
         What the candidates point into.
-    candidates : PLACE [n]
+    candidates : Candidates
         Places to copy from, the best guess first.
     tables : Tables
         The chances of guesses, and what the model almost said.
@@ -47,17 +48,23 @@ def grow(
     -------
     draft : Draft
     places : int64 [len(draft)]
-        The position that each token was copied from, -1 for one that is no copy.
+        The position that each token was copied from, as in the candidates; -1 for one that is no copy.
     """
     tokens, parents, chosen = np.empty(budget, np.int32), np.empty(budget, np.int32), np.empty(budget, np.int32)
-    probs, places = np.empty(budget, np.float32), np.empty(budget, np.int64)
-    nodes, groups = (tokens, parents, probs, chosen, places), np.empty(len(candidates) + SPROUTS, GROUP)
-    count = kernels.grow(corpus.tokens, corpus.local(candidates), groups, tables, nodes, width, least, vocabulary)
-    used, places = chosen[:count].tolist(), places[:count]
+    probs, at = np.empty(budget, np.float32), np.empty(budget, np.int64)
+    places, texts = corpus.local(candidates.places), (corpus.tokens, candidates.excerpts)
+    nodes, groups = (tokens, parents, probs, chosen, at), np.empty(len(places) + SPROUTS, GROUP)
+    count = kernels.grow(texts, places, groups, tables, nodes, width, least, vocabulary)
+    used, at = chosen[:count].tolist(), at[:count]
     if corpus.first:
-        places[places >= 0] += corpus.first
-    distinct = list(set(used) - {-1})
-    names = dict(zip(distinct, corpus.sources(candidates["position"][distinct].tolist()), strict=True))
+        at[at >= 0] += corpus.first
+    names = {one: _source(corpus, candidates, int(candidates.places["position"][one])) for one in {*used} - {-1}}
     names[-1] = "recycled"
     sources = tuple([names[one] for one in used])
-    return Draft(tokens=tokens[:count], parents=parents[:count], probs=probs[:count], sources=sources), places
+    return Draft(tokens=tokens[:count], parents=parents[:count], probs=probs[:count], sources=sources), at
+
+
+def _source(corpus: Corpus, candidates: Candidates, position: int) -> str:
+    """Name where the tokens of a place are from."""
+    end = len(corpus)
+    return corpus.source(position) if position < end else candidates.foreign(position - end)[0].source

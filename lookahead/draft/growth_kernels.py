@@ -11,6 +11,7 @@ from .._jit import kernel
 
 Number: TypeAlias = int | np.int64
 Real: TypeAlias = float | np.float32
+Texts: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32]]
 Tables: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.void], NDArray[np.void]]
 Nodes: TypeAlias = tuple[
     NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]
@@ -40,6 +41,16 @@ def place_of(length: int, position: int, depth: Number) -> Number:
     """Place `depth` tokens after `position`; a copy that meets the end of the text repeats itself, as in LZ77."""
     place = position + depth
     return place if place < length else position + depth % (length - position)
+
+
+@kernel
+def token_at(texts: Texts, position: int, depth: Number) -> Number:
+    """Token `depth` places after `position`: in the text, or from its length on in the excerpts; -1 behind these."""
+    text, excerpts = texts
+    if position < len(text):
+        return np.int64(text[place_of(len(text), position, depth)])
+    place = position + depth - len(text)
+    return np.int64(excerpts[place]) if place < len(excerpts) else np.int64(-1)
 
 
 @kernel
@@ -77,7 +88,7 @@ def chance_of(tables: Tables, kind: Number, role: Number, length: Number, raw: R
 
 @kernel
 def divide(
-    text: NDArray[np.int32],
+    texts: Texts,
     places: NDArray[np.void],
     groups: NDArray[np.void],
     tables: Tables,
@@ -98,10 +109,10 @@ def divide(
     for one in range(len(places)):
         if groups[one]["leader"] != old:
             continue
-        token, leader = text[place_of(len(text), places[one]["position"], depth)], -1
+        token, leader = token_at(texts, places[one]["position"], depth), -1
         for other in range(one):
             leads = groups[other]["leader"] == other and groups[other]["parent"] == node
-            if leads and text[place_of(len(text), places[other]["position"], depth)] == token:
+            if leads and token_at(texts, places[other]["position"], depth) == token:
                 leader = other
         if leader < 0 and 0 <= token < vocabulary and rank < width:
             length, kind = min(places[one]["match_length"] + depth, LONGEST), places[one]["kind"]
@@ -171,7 +182,7 @@ def recycled_chance(tables: Tables, share: float, left: float) -> float:
 
 @kernel
 def grow(
-    text: NDArray[np.int32],
+    texts: Texts,
     places: NDArray[np.void],
     groups: NDArray[np.void],
     tables: Tables,
@@ -188,7 +199,8 @@ def grow(
     """
     for one in range(len(groups)):
         groups[one]["leader"], groups[one]["parent"] = (UNDIVIDED if one < len(places) else OUT), UNDIVIDED
-    divide(text, places, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width, vocabulary)
+    text = texts[0]
+    divide(texts, places, groups, tables, (np.int64(UNDIVIDED), np.int64(-1), 1.0), width, vocabulary)
     used = sprout(groups, len(places), len(places), tables, (text[-1], np.int64(-1), 1.0), least, vocabulary)
     tokens, parents, probs, candidates, at = nodes
     count, children = 0, np.zeros(len(tokens) + 1, np.int32)
@@ -206,9 +218,10 @@ def grow(
         children[parent + 1] += 1
         tokens[count], parents[count], probs[count] = token, parent, prob
         if best < len(places):
-            place = place_of(len(text), places[best]["position"], np.int64(groups[best]["depth"]))
+            position, depth = places[best]["position"], np.int64(groups[best]["depth"])
+            place = place_of(len(text), position, depth) if position < len(text) else position + depth
             candidates[count], at[count] = best, place
-            divide(text, places, groups, tables, (best, np.int64(count), prob), width, vocabulary)
+            divide(texts, places, groups, tables, (best, np.int64(count), prob), width, vocabulary)
         else:
             candidates[count], at[count] = -1, -1
             groups[best]["leader"] = OUT
@@ -234,17 +247,17 @@ def observe(tables: Tables, kind: Number, role: Number, length: Number, raw: Rea
 
 
 @kernel
-def score(text: NDArray[np.int32], places: NDArray[np.void], tables: Tables, said: NDArray[np.int32]) -> None:
+def score(texts: Texts, places: NDArray[np.void], tables: Tables, said: NDArray[np.int32]) -> None:
     """Compare all candidates with what was really `said`, int32 [m], sent to the model or not; add to the evidence.
 
     Every first guess counts, of each distinct token the first candidate's; later ones while the first candidate that
     foresaw everything so far goes on.
     """
-    first, later = tables[0], tables[1]
+    first, later, text = tables[0], tables[1], texts[0]
     tokens = np.empty(len(places), np.int32)
     rank, top, left = 0, 0, 1.0
     for one in range(len(places)):
-        tokens[one] = text[places[one]["position"]]
+        tokens[one] = token_at(texts, places[one]["position"], np.int64(0))
         if tokens[one] < 0 or (tokens[:one] == tokens[one]).any():
             continue
         length = min(places[one]["match_length"], LONGEST)
@@ -260,7 +273,7 @@ def score(text: NDArray[np.int32], places: NDArray[np.void], tables: Tables, sai
             observe(tables, np.int64(RECYCLED), np.int64(SPROUT), length, raw, token == said[0])
     one, depth, counted = 0, 0, 0
     while one < len(places) and depth < len(said):
-        token = text[place_of(len(text), places[one]["position"], np.int64(depth))]
+        token = token_at(texts, places[one]["position"], np.int64(depth))
         if depth > counted and token >= 0:
             counted = depth
             length = np.int64(min(places[one]["match_length"] + depth, LONGEST))
@@ -271,7 +284,7 @@ def score(text: NDArray[np.int32], places: NDArray[np.void], tables: Tables, sai
         one += 1  # the next candidate that foresaw everything so far
         while one < len(places):
             right = 0
-            while right < depth and text[place_of(len(text), places[one]["position"], np.int64(right))] == said[right]:
+            while right < depth and token_at(texts, places[one]["position"], np.int64(right)) == said[right]:
                 right += 1
             if right == depth:
                 break

@@ -82,6 +82,7 @@ class Reader:
         self._doubted: list[Form] = []
         self._doubted_from = 0
         self._promised, self._part = self._hunks.promised, slice(0)
+        self._shifts = Shifts()
         self._sayings: dict[str, int] = {}
         self._renames = Renames()
         self._renamed = -1
@@ -101,40 +102,76 @@ class Reader:
             self._shelf.write_fixed(skeleton)
         if prediction:
             expected = self._tokens.pieces(prediction)
-            self._read(prediction, expected, b"".join(expected).decode("utf-8", "replace"), "prediction")
-            self._expected = len(self._corpus) - len(prediction)
-        first = len(self._passages)
-        self._read(prompt, pieces, text, "prompt")
-        starts = [at for at, _ in blocks]
-        for number, passage in enumerate(self._passages[first:], first):
-            block = bisect_right(starts, passage.starts[0]) - 1
-            if block >= 0:
-                self._files.setdefault(blocks[block][1], []).append(number)
-        self._corpus.relabel("output")
-        self._shifts = Shifts([passage.lines for passage in self._passages])
+            found = self._find(b"".join(expected).decode("utf-8", "replace"), "prediction")
+            self._write_plain(found)
+            self._corpus.begin("prediction")
+            self._expected = len(self._corpus)
+            self._take(prediction, expected, found)
+        found = self._find(text, "prompt")
+        self._write_plain(found)
+        self._corpus.begin("prompt")
+        self._take(prompt, pieces, found)
+        self._file(found, blocks)
         if prediction:
             self._hint(self._expected, DICTATED)
         return self._hints
 
-    def _read(self, ids: list[int], pieces: list[bytes], text: str, source: str) -> None:
-        """Put a text into the corpus, behind the plain forms of those of its passages that are not plain."""
+    def resume(self, ids: list[int]) -> None:
+        """Read on in a prompt of which only the beginning was read; no answer has begun."""
+        pieces = self._tokens.pieces(ids)
+        text = b"".join(pieces).decode("utf-8", "replace")
+        blocks, found = named_blocks(text), self._find(text, "prompt")
+        with self._shelf.aside("prompt"):
+            for skeleton in skeletons([path for _, path in blocks]):
+                self._shelf.write_fixed(skeleton)
+            self._write_plain(found)
+        self._corpus.relabel("prompt")
+        self._take(ids, pieces, found)
+        self._file(found, blocks)
+
+    def fork(self, corpus: Corpus) -> Reader:
+        """Return a reader of a copy of the corpus that has read the same prompt; no answer has begun."""
+        other = Reader(corpus, self._tokens)
+        other._shelf, other._shifts = self._shelf.fork(corpus), self._shifts.fork()
+        other._passages, other._sources = self._passages.copy(), self._sources.copy()
+        other._files, other._written = {path: known.copy() for path, known in self._files.items()}, self._written.copy()
+        return other
+
+    def _find(self, text: str, source: str) -> range:
+        """Find the passages of a text; return their numbers."""
         first = len(self._passages)
         self._passages += [passage for passage in find(text) if _is_whole(passage, text)]
-        self._sources += [source] * (len(self._passages) - first)
-        plain = []
-        for number, passage in enumerate(self._passages[first:], first):
-            self._written.add(("plain", number))
-            if passage.form != "plain":
-                plain.append(self._surface(number, "plain", passage.form, passage.lines))
-        self._shelf.add(plain)
-        self._corpus.begin(source)
-        begin = len(self._corpus)
+        found = range(first, len(self._passages))
+        self._sources += [source] * len(found)
+        self._written |= {("plain", number) for number in found}
+        for number in found:
+            self._shifts.add(self._passages[number].lines)
+        return found
+
+    def _write_plain(self, found: range) -> None:
+        """Write the plain forms of passages that are not plain."""
+        known = [(number, self._passages[number]) for number in found]
+        changed = [(number, passage) for number, passage in known if passage.form != "plain"]
+        self._shelf.add([self._surface(number, "plain", passage.form, passage.lines) for number, passage in changed])
+
+    def _take(self, ids: list[int], pieces: list[bytes], found: range) -> None:
+        """Put a text, and with it its plain passages, into the corpus."""
+        begin, characters = len(self._corpus), character_offsets(pieces)
         self._corpus.extend(ids)
-        characters = character_offsets(pieces)
-        for number, passage in enumerate(self._passages[first:], first):
+        for number in found:
+            passage = self._passages[number]
             if passage.form == "plain":
                 at = np.searchsorted(characters, passage.starts)
                 self._shelf.register(View(number, "plain", np.append(at, at[-1] + 1) + begin))
+
+    def _file(self, found: range, blocks: list[tuple[int, str]]) -> None:
+        """Note which passages of the prompt lie in the block of a file; what follows is the answer."""
+        starts = [at for at, _ in blocks]
+        for number in found:
+            block = bisect_right(starts, self._passages[number].starts[0]) - 1
+            if block >= 0:
+                self._files.setdefault(blocks[block][1], []).append(number)
+        self._corpus.relabel("output")
 
     def _surface(self, number: int, written: str, name: str, lines: Sequence[str], first: int = 0) -> Surface:
         """Write lines of a passage in a form; what comes from a prediction keeps that name."""

@@ -72,6 +72,12 @@ class Shelf:
         self._looks: list[int] = []
         self._recent: dict[int, int] = {}
 
+    def fork(self, corpus: Corpus) -> Shelf:
+        """Return a shelf of the same views in a copy of the corpus, of which nothing was copied yet."""
+        other = Shelf(corpus, self._tokens)
+        other.views, other._looks = self.views.copy(), [0] * len(self.views)
+        return other
+
     # ---- Writing ----
 
     def write_fixed(self, text: str) -> int:
@@ -103,12 +109,12 @@ class Shelf:
         self._looks.append(0)
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def aside(self, source: str = "output") -> Iterator[None]:
         """Interrupt the sequence for new documents, and go on with it behind them if any were written."""
         before, tail = len(self._corpus), self._corpus.tokens[-_TAIL:].copy()
         yield
         if len(self._corpus) > before:
-            self._corpus.begin("output")
+            self._corpus.begin(source)
             self._corpus.extend(tail[np.append(np.flatnonzero(tail < 0), -1).max() + 1 :])
 
     # ---- Places ----

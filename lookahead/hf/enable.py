@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from transformers import GenerationMixin
+
 from . import names
 from .loop import Lookahead
 from .refusals import Unsupported
@@ -29,7 +31,8 @@ def enable(model: Any, tokenizer: Any = None, **options: Any) -> Lookahead:
     stay those of `generate`; the output is as exact as that of `Lookahead`, where sampled rows of a batch draw in
     another order. A copy of the model, deep or pickled, is a plain one.
 
-    Enabling a model again replaces the object of the call before; one `disable` ends it.
+    Where the model's own `generate` calls that of a model inside it (BLIP-2), that one is enabled, too. Enabling a
+    model again replaces the object of the call before; one `disable` ends it.
 
     Parameters
     ----------
@@ -51,7 +54,8 @@ def enable(model: Any, tokenizer: Any = None, **options: Any) -> Lookahead:
         When there is no model with transformers' `generate`, or options come with an object that has its own.
     """
     use = _Use(_lookahead_of(tokenizer, options))
-    _change(_target(model), lambda uses: (*(one for one in uses if one.is_scoped), use))
+    for target in _targets(model):
+        _change(target, lambda uses: (*(one for one in uses if one.is_scoped), use))
     return use.lookahead
 
 
@@ -61,17 +65,20 @@ def enabled(model: Any, tokenizer: Any = None, **options: Any) -> Iterator[Looka
 
     Blocks may be nested, and overlap in several threads: of those not yet left, the one entered last counts.
     """
-    target, use = _target(model), _Use(_lookahead_of(tokenizer, options), is_scoped=True)
-    _change(target, lambda uses: (*uses, use))
+    targets, use = _targets(model), _Use(_lookahead_of(tokenizer, options), is_scoped=True)
+    for target in targets:
+        _change(target, lambda uses: (*uses, use))
     try:
         yield use.lookahead
     finally:
-        _change(target, lambda uses: tuple(one for one in uses if one is not use))
+        for target in targets:
+            _change(target, lambda uses: tuple(one for one in uses if one is not use))
 
 
 def disable(model: Any) -> None:
     """Take lookahead off a model, whoever enabled it; a model without it stays as it is."""
-    _change(_target(model), lambda uses: ())
+    for target in _targets(model):
+        _change(target, lambda uses: ())
 
 
 @dataclass(eq=False)
@@ -106,15 +113,17 @@ def _lookahead_of(tokenizer: Any, options: dict[str, Any]) -> Lookahead:
     return tokenizer
 
 
-def _target(model: Any) -> Any:
-    """Return the model itself."""
+def _targets(model: Any) -> list[Any]:
+    """Return the model itself, and those inside it whose `generate` a `generate` of its own may call (BLIP-2)."""
     found = names.generating(model)
     if found is None:
         raise ValueError(
             f"{type(model).__name__} has no generate of transformers; allowed is a model such as "
             "AutoModelForCausalLM.from_pretrained(...), also inside torch.compile or peft: give the model that is in it"
         )
-    return found
+    if inspect.unwrap(type(found).generate) is inspect.unwrap(GenerationMixin.generate):
+        return [found]
+    return [one for one in found.modules() if isinstance(one, GenerationMixin)]
 
 
 def _uses(model: Any) -> tuple[_Use, ...]:

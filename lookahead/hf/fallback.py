@@ -11,14 +11,15 @@ from transformers.generation.candidate_generator import CandidateGenerator
 
 from ..tree import Accepted, Draft
 from . import names
+from .handing import Handing
 
 __all__ = ["Fallback", "check_fallback"]
 
 _ENOUGH = 0.5  # tokens that the index is expected to gain; with less the fallback is asked
 _ALLOWED = (
-    "a model (an assistant with the same tokenizer), a pair (model, tokenizer) of an assistant with another one, a "
-    "CandidateGenerator, or a function that makes one: fallback(model=, input_ids=, logits_processor=, "
-    "generation_config=, model_kwargs=)"
+    "a model (an assistant with the same tokenizer, or one that reads the target's states), 'mtp' for heads of the "
+    "target's own, a pair (model, tokenizer) of an assistant with another tokenizer, a CandidateGenerator, or a "
+    "function that makes one: fallback(model=, input_ids=, logits_processor=, generation_config=, model_kwargs=)"
 )
 
 
@@ -27,6 +28,8 @@ def check_fallback(fallback: Any) -> None:
     if isinstance(fallback, tuple) and len(fallback) == 2 and isinstance(fallback[0], PreTrainedModel):
         return
     if fallback is None or isinstance(fallback, PreTrainedModel | CandidateGenerator) or callable(fallback):
+        return
+    if fallback == names.OWN_HEADS:
         return
     raise ValueError(f"fallback={fallback!r} cannot draft; allowed is {_ALLOWED}")
 
@@ -37,28 +40,64 @@ class Fallback:
     Its drafts are chains. When sampling, tokens that it drew come with their distribution, and are accepted by the
     general rule; the output is distributed as without them, but draws come in another order, so a seed gives other
     tokens than plain decoding's.
+
+    Parameters
+    ----------
+    fallback
+        What `check_fallback` let pass.
+    tokenizer : PreTrainedTokenizerBase or None
+        The target's.
+    call : dict
+        The arguments that stock generators are made of, before the prompt has run: ``input_ids`` int64 [1, length],
+        ``model``, ``logits_processor``, ``generation_config`` and ``model_kwargs``.
+
+    Attributes
+    ----------
+    wanted : dict
+        Keywords that the target's forwards are to be given, so that their outputs hold what it drafts from.
     """
 
-    def __init__(self, fallback: Any, tokenizer: Any, do_sample: bool) -> None:
-        self._fallback, self._tokenizer, self._do_sample = fallback, tokenizer, do_sample
+    def __init__(self, fallback: Any, tokenizer: Any, call: dict[str, Any]) -> None:
+        self._fallback, self._tokenizer, self._call = fallback, tokenizer, call
         self._generator: Any = None
+        self._handing: Handing | None = None
+        self.wanted: dict[str, Any] = {}
+        if names.reads_states(fallback):  # others are made when they are asked, of the arguments as they stand then
+            self._generator = self._made(call)
+            self._handing = Handing(self._generator)
+            self.wanted = self._handing.wanted(call["model_kwargs"])
         self._asked = False
 
-    def propose(self, draft: Draft, budget: int, call: dict[str, Any]) -> Draft:
+    def propose(self, draft: Draft, budget: int, ids: torch.Tensor, model_kwargs: dict[str, Any]) -> Draft:
         """Return the index's draft where it promises enough, else a chain of at most `budget` tokens of our own.
 
-        `call` are the arguments that stock generators are made of, as they stand: ``input_ids`` int64 [1, length],
-        ``model``, ``logits_processor``, ``generation_config`` and ``model_kwargs``.
+        Parameters
+        ----------
+        draft : Draft
+            The index's.
+        budget : int
+            Most tokens.
+        ids : int64 [1, length]
+            The known tokens.
+        model_kwargs : dict
+            What the target is given besides them in its next forward.
         """
         self._asked = budget > 0 and float(draft.probs.sum()) < _ENOUGH
+        if self._asked and self._handing is not None:
+            self._asked = self._handing.is_complete(ids.shape[1])
         if not self._asked:
             return draft
         if self._generator is None:
-            self._generator = self._made(call)
-        ids = call["input_ids"]
-        candidates, logits = self._generator.get_candidates(ids)
+            self._generator = self._made({**self._call, "input_ids": ids, "model_kwargs": model_kwargs})
+        states = {} if self._handing is None else self._handing.give(model_kwargs)
+        candidates, logits = self._generator.get_candidates(ids, **states)
         chain = Draft.chain(candidates[0, ids.shape[1] :].cpu().numpy()[:budget], source="fallback")
-        if logits is None or not self._do_sample or not len(chain):
+        if (
+            logits is None
+            or not self._call["generation_config"].do_sample
+            or not len(chain)
+            or names.takes_maxima(self._generator)
+        ):
             return chain
         drawn_from = torch.softmax(logits[0, : len(chain)].float(), dim=-1)
         return replace(chain, drawn_from=drawn_from)
@@ -66,19 +105,28 @@ class Fallback:
     def _made(self, call: dict[str, Any]) -> Any:
         """Return the generator for a call; processors that keep a state hear nothing of its drafts."""
         if isinstance(self._fallback, CandidateGenerator):
-            made: Any = self._fallback
-        else:
-            blind = [one for one in call["logits_processor"] if names.is_row_wise(one)]
-            call = {**call, "logits_processor": LogitsProcessorList(blind)}
-            is_assistant = isinstance(self._fallback, PreTrainedModel | tuple)
-            made = names.candidate_generator(self._fallback, self._tokenizer, call) if is_assistant else None
-            made = made or self._fallback(**call)
-        if getattr(made, "requires_model_outputs", False):
+            return self._fallback
+        blind = [one for one in call["logits_processor"] if names.is_row_wise(one)]
+        call = {**call, "logits_processor": LogitsProcessorList(blind)}
+        if isinstance(self._fallback, PreTrainedModel | tuple) or self._fallback == names.OWN_HEADS:
+            return names.candidate_generator(self._fallback, self._tokenizer, call)
+        made = self._fallback(**call)
+        if getattr(made, "requires_model_outputs", False) and not names.reads_states(self._fallback):
             raise ValueError(
-                f"{type(made).__name__} drafts from the target's hidden states, which is not supported as a fallback; "
-                f"allowed is {_ALLOWED}"
+                f"{type(made).__name__} drafts from the target's states, but the function that made it does not say so "
+                "before the prompt is run; set requires_model_outputs = True on the function, too"
             )
         return made
+
+    def prompt(self, outputs: Any) -> None:
+        """Keep of the prompt's outputs what the generator drafts from."""
+        if self._handing is not None:
+            self._handing.prompt(outputs)
+
+    def step(self, outputs: Any, before: int, rows: list[int]) -> None:
+        """Keep it of the rows of a forward that were emitted, counted from `before`."""
+        if self._handing is not None:
+            self._handing.step(outputs, before, rows)
 
     def hear(self, ids: torch.Tensor, draft: Draft, accepted: Accepted) -> None:
         """Tell the generator what became of its draft."""

@@ -44,6 +44,10 @@ class Target:
         """The model's cache."""
         return self._kwargs[self.cache_name]
 
+    def want(self, more: dict[str, Any]) -> None:
+        """Have every forward given more keywords, by which it returns more."""
+        self._kwargs = {**self._kwargs, **more}
+
     def prefill(self, sequence: Sequence) -> torch.Tensor:
         """Run the prompt; return the logits behind its last token, [1, vocabulary]."""
         self.outputs = names.prefill(self._model, sequence.ids, self._generation_config, self._kwargs)

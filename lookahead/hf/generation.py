@@ -56,6 +56,7 @@ class Generation:
             model.config.is_encoder_decoder,
         )
         self._encoded = model_kwargs.get("encoder_outputs")
+        self._fallback: Fallback | None = None
 
     def read(self, inputs: torch.Tensor | None) -> None:
         """Draft from what an encoder read, too: `inputs`, int64 [1, length] where it was text."""
@@ -80,7 +81,17 @@ class Generation:
 
     def ask(self, fallback: Any, tokenizer: Any) -> None:
         """Let somebody else draft where there is nothing to copy."""
-        self._fallback = None if fallback is None else Fallback(fallback, tokenizer, self._config.do_sample)
+        if fallback is None:
+            return
+        call = {
+            "model": self._model,
+            "input_ids": self._sequence.ids,
+            "logits_processor": self._processors,
+            "generation_config": self._config,
+            "model_kwargs": self._target.kwargs,
+        }
+        self._fallback = Fallback(fallback, tokenizer, call)
+        self._target.want(self._fallback.wanted)
 
     def doubt(self, exact: bool) -> None:
         """Choose near-ties by forwards over one token."""
@@ -119,6 +130,8 @@ class Generation:
         drafted = time.perf_counter()
         accepted = self._verifier.walk(Draft.empty(), logits)
         self._recording.prompt(self._target.outputs)
+        if self._fallback is not None:
+            self._fallback.prompt(self._target.outputs)
         self._stats.draft_seconds += drafted - forwarded
         self._stats.verify_seconds += time.perf_counter() - started - (drafted - forwarded)
         self._drafter.accept(accepted)
@@ -154,14 +167,7 @@ class Generation:
         budget = 0 if self._hesitates() else self._drafter.allowed(self._room())
         draft = self._drafter.propose(budget)
         if self._fallback is not None:
-            call = {
-                "model": self._model,
-                "input_ids": self._sequence.ids,
-                "logits_processor": self._processors,
-                "generation_config": self._config,
-                "model_kwargs": self._target.kwargs,
-            }
-            draft = self._fallback.propose(draft, budget, call)
+            draft = self._fallback.propose(draft, budget, self._sequence.ids, self._target.kwargs)
         branches = self._target.tree_mask is not None
         draft = self._ranks.share([draft.sound(self._drafter.vocabulary, budget, branches)])[0]
         if self._recorder is not None:
@@ -187,8 +193,10 @@ class Generation:
         logits, accepted = self._target.forward(self._sequence, draft), Accepted([])
         try:
             accepted = self._verifier.walk(draft, logits)
-            rows = [0, *(node + 1 for node in accepted.cached)]
+            rows = [0, *(node + 1 for node in accepted.cached)] if accepted.tokens else []
             self._recording.step(self._target.outputs, self._target.before, rows, names.windows(self._target.cache))
+            if self._fallback is not None:
+                self._fallback.step(self._target.outputs, self._target.before, rows)
         finally:
             if self._verifier.doubt is not None and not accepted.tokens:
                 self._target.drop()

@@ -12,6 +12,7 @@ from transformers.generation.stopping_criteria import StoppingCriteriaList, Stop
 from ..draft.calibration import Calibration
 from ..draft.cost import Cost, MeasuredCost
 from ..draft.drafter import Drafter
+from ..draft.memory import Memory
 from ..draft.policy import Policy
 from ..draft.recycling import Successors
 from ..options import Options
@@ -44,13 +45,15 @@ class Lookahead:
         What the outputs are expected to resemble, whether or not it stands in the prompt: text, which needs the
         tokenizer, or token ids. A call may bring its own.
     fallback : optional
-        Who drafts where there is nothing to copy, one prompt at a time: an assistant model; a pair (model, tokenizer)
-        of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function that makes one for
-        a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
+        Who drafts where there is nothing to copy, one prompt at a time: an assistant model, also one that reads the
+        target's states (DFlash, Gemma 4); ``"mtp"`` for the target's own heads of multi-token prediction; a pair
+        (model, tokenizer) of an assistant with another tokenizer; a `CandidateGenerator` of transformers, or a function
+        that makes one for a call. When sampling, the output keeps its distribution, but a seed gives other tokens.
     exact : bool
-        For half precision and greedy search without processors, one prompt at a time: before a token that wins by less
-        than the noise of the arithmetic, what was fed together is fed once more token by token, as plain decoding does,
-        and the token is chosen from that. The README says how often outputs differ then, and what it costs.
+        For half precision and greedy search, one prompt at a time, with processors that keep no state: before a token
+        that wins by less than the noise of the arithmetic, what was fed together is fed once more token by token, as
+        plain decoding does, and the token is chosen from that. The README says how often outputs differ then, and what
+        it costs.
     trace : bool
         Record every step: what was drafted from where, what was accepted, and how long it took.
     **options
@@ -84,8 +87,14 @@ class Lookahead:
         self._records = check_trace(trace)
         self.trace: Trace | None = None
         self._calibration = Calibration()
+        self._memory: Memory | None = None
         self._policies: dict[str, Policy] = {}
         self._successors: dict[str, Successors] = {}
+
+    def remember(self, memory: Memory) -> Lookahead:
+        """Share what other calls have said and learnt, as `Session.lookahead` arranges it; return this object."""
+        self._memory, self._calibration = memory, memory.calibration
+        return self
 
     def __call__(
         self,
@@ -152,7 +161,7 @@ class Lookahead:
     ) -> Any:
         """Decode a call that `refuse` let pass, as calling the object does."""
         call, cache = (logits_processor, stopping_criteria, generation_config), model_kwargs.get(names.cache_name())
-        stats = Stats(note=why_plain(model, cache, generation_config))
+        stats = Stats(note=why_plain(model, cache, generation_config, len(input_ids)))
         drafters = self._drafters(model, len(input_ids))
         expected = drafters[0].ids(self.prediction if prediction is None else prediction)
         recorder = recorder_of(model, self.tokenizer, stats.note) if self._records else None
@@ -171,8 +180,12 @@ class Lookahead:
             generation = BatchGeneration(drafters, policy_of, stats, model, input_ids, generation_config, model_kwargs)
             generation.listen(logits_processor, stopping_criteria)
         generation.record(recorder)
-        with torch.no_grad():
-            generation.run(expected)
+        try:
+            with torch.no_grad():
+                generation.run(expected)
+        finally:
+            for drafter in drafters:
+                drafter.end()
         costs.save()
         if streamer is not None:
             streamer.end()
@@ -185,6 +198,7 @@ class Lookahead:
         successors = self._successors.setdefault(costs.key_of(model), Successors())
         for drafter in drafters:
             drafter.calibration, drafter.policy, drafter.successors = self._calibration, policy, successors
+            drafter.memory = self._memory
         return drafters
 
     def _policy(self, model: Any, cost: Cost, rows: int) -> Policy:

@@ -6,14 +6,16 @@ Checked on 5.3 to 5.24. `tests/hf/test_names.py` fails when the installed releas
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-from transformers import GenerationMixin, masking_utils
+from transformers import GenerationMixin, PreTrainedModel, masking_utils
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.generation import candidate_generator as stock_drafters
 from transformers.generation import logits_process
 from transformers.generation.configuration_utils import GenerationMode
 from transformers.generation.stopping_criteria import (
@@ -27,6 +29,7 @@ from transformers.generation.utils import GENERATION_MODES_MAPPING
 
 __all__ = [
     "NO_TOKEN",
+    "OWN_HEADS",
     "PLAIN_LOOP",
     "PLAIN_MODES",
     "activate_past_recording",
@@ -55,8 +58,10 @@ __all__ = [
     "plain_stops",
     "prefill",
     "prepare_inputs",
+    "reads_states",
     "sees_a_batch",
     "takes_cache",
+    "takes_maxima",
     "takes_positions",
     "tensor_parallel_group",
     "update_kwargs",
@@ -98,6 +103,8 @@ _ROW_WISE = _BLIND | _processors(  # what these return for a row follows from it
 )
 _ROW_WISE |= {EosTokenCriteria, MaxLengthCriteria, MaxTimeCriteria, StopStringCriteria}
 NO_TOKEN = 2**31 - 1
+OWN_HEADS = "mtp"  # the fallback that stands for a target's own heads of multi-token prediction
+_SHARING = ("Gemma4Assistant", "Gemma4UnifiedAssistant")  # assistants that read the keys and values of the target
 _DIFFER = {  # the first forget their state; Moshi sees beyond its window
     *("FalconMambaMixer", "JambaMambaMixer", "MambaMixer", "RecurrentGemmaRglru", "ZambaMambaMixer"),
     "MoshiModel",
@@ -311,16 +318,40 @@ def has_unsynced_peers(model: Any) -> bool:
 
 
 def candidate_generator(assistant: Any, tokenizer: Any, call: dict[str, Any]) -> Any:
-    """Return the stock drafter for an assistant model, or for a pair (model, tokenizer) with another tokenizer."""
+    """Return the stock drafter for an assistant model, a pair (model, tokenizer) of another tokenizer, or OWN_HEADS."""
     model, own = assistant if isinstance(assistant, tuple) else (assistant, None)
     target, arguments = call["model"], {name: value for name, value in call.items() if name != "model"}
+    selected = copy.copy(call["generation_config"])
+    if assistant == OWN_HEADS:
+        model, selected.use_mtp = None, True
+        if "MTPCandidateGenerator" not in vars(stock_drafters):
+            raise ValueError(f"fallback={assistant!r} needs a transformers whose generate takes use_mtp=True")
+    elif _is_block_drafter(model):
+        selected.speculation_type = "dflash"
     return target._get_candidate_generator(
-        **arguments,
+        **{**arguments, "generation_config": selected},
         inputs_tensor=call["input_ids"],
         assistant_model=model,
         target_tokenizer=None if own is None else tokenizer,
         assistant_tokenizer=own,
     )
+
+
+def _is_block_drafter(assistant: Any) -> bool:
+    """Tell whether an assistant drafts a block at once from the target's layers (DFlash)."""
+    return hasattr(assistant.config, "target_layer_ids")
+
+
+def reads_states(fallback: Any) -> bool:
+    """Tell whether a fallback, a generator or what makes one, drafts from the target's hidden states."""
+    if isinstance(fallback, PreTrainedModel):
+        return _is_block_drafter(fallback) or type(fallback).__name__.startswith(_SHARING)
+    return fallback == OWN_HEADS or bool(getattr(fallback, "requires_model_outputs", False))
+
+
+def takes_maxima(generator: Any) -> bool:
+    """Tell whether a stock drafter proposes its likeliest tokens even when sampling, although it returns logits."""
+    return type(generator).__name__ == "SinglePositionMultiTokenCandidateGenerator"
 
 
 def tensor_parallel_group(model: Any) -> Any:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from transformers import DynamicCache
 
 from . import names
-from .branching import takes_ragged_batches
 from .cache import is_cut_anywhere, rolls_back
-from .plain import why_plain
+from .plain import why_plain, why_plain_at_sight
 
-__all__ = ["Unsupported", "refuse", "refuse_exact", "refuse_in_batches", "refuse_rows", "refuse_unsupported"]
+__all__ = ["Unsupported", "refuse", "refuse_exact", "refuse_in_batches", "refuse_unsupported"]
 
 _INSTEAD = "loop over the rows, or leave out custom_generate"
 
@@ -51,14 +49,12 @@ def refuse(
 
     Returns why it has to be decoded plainly, if so.
     """
-    cache = model_kwargs.get(names.cache_name())
+    cache, rows = model_kwargs.get(names.cache_name()), len(input_ids)
     refuse_unsupported(model, generation_config, synced_gpus, cache)
-    if len(input_ids) > 1:
-        refuse_in_batches(generation_config, logits_processor, stopping_criteria, streamer, cache)
-    reason = why_plain(model, cache, generation_config)
-    if len(input_ids) > 1 and reason is None:
-        refuse_rows(model, cache)
-    return reason
+    reason = why_plain_at_sight(model, cache, rows)
+    if rows > 1 and reason is None:
+        refuse_in_batches(generation_config, logits_processor, stopping_criteria, streamer)
+    return reason or why_plain(model, cache, generation_config, rows)
 
 
 def refuse_unsupported(model: Any, generation_config: Any, synced_gpus: bool | None, cache: Any) -> None:
@@ -101,7 +97,7 @@ def _refuse_caches(generation_config: Any, cache: Any) -> None:
         )
 
 
-def refuse_in_batches(generation_config: Any, processors: Any, criteria: Any, streamer: Any, cache: Any) -> None:
+def refuse_in_batches(generation_config: Any, processors: Any, criteria: Any, streamer: Any) -> None:
     """Raise Unsupported for what is exact for one row only; rows of a batch go on by different numbers of tokens."""
     wanted = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
     asked = [name for name in wanted if getattr(generation_config, name)]
@@ -109,7 +105,6 @@ def refuse_in_batches(generation_config: Any, processors: Any, criteria: Any, st
         raise Unsupported(f"{asked[0]}=True is not supported by Lookahead for a batch", _INSTEAD)
     if streamer is not None:
         raise Unsupported("a streamer is not supported by Lookahead for a batch", _INSTEAD)
-    _refuse_caches_in_batches(cache)
     for one in [*processors, *criteria]:
         if not names.is_row_wise(one) and not names.sees_a_batch(one):
             raise Unsupported(
@@ -126,55 +121,25 @@ def refuse_in_batches(generation_config: Any, processors: Any, criteria: Any, st
         )
 
 
-def _refuse_caches_in_batches(cache: Any) -> None:
-    """Refuse caches of which a batch cannot keep each row's own part."""
-    if cache is None or names.decoder_cache(cache) is not cache:
-        return
-    if type(cache) is not DynamicCache or getattr(cache, "offloading", False):
-        raise Unsupported(
-            f"a {type(cache).__name__} is not supported by Lookahead for a batch, only a dynamic one on the device",
-            f"leave cache_implementation unset, {_INSTEAD}",
-        )
-    has_windows = any(names.is_windowed_layer(layer) for layer in cache.layers)
-    if has_windows and (cache.get_seq_length() > 0 or names.is_callers(cache)):
-        raise Unsupported(
-            "a cache of your own with sliding windows is not supported by Lookahead for a batch", _INSTEAD
-        )
-
-
-def refuse_rows(model: Any, cache: Any) -> None:
-    """Raise Unsupported for a model whose rows of a batch cannot go on by different numbers of tokens."""
-    if model.config.is_encoder_decoder:
-        raise Unsupported(f"{type(model).__name__} is an encoder-decoder model, not supported for a batch", _INSTEAD)
-    if not _keeps_rows_apart(model, cache):
-        raise Unsupported(
-            f"{type(model).__name__} does not keep rows of a batch apart that go on by different numbers of tokens "
-            "(positions by slot, a recurrent state, or sliding windows without a dense mask)",
-            _INSTEAD,
-        )
-
-
 def refuse_exact(rows: int, processors: Any, generation_config: Any, cache: Any) -> None:
     """Raise Unsupported for calls whose near-ties cannot be told and decided as plain decoding does."""
-    if rows > 1 or generation_config.do_sample or len(processors):
-        given = f"{rows} rows" if rows > 1 else "sampling" if generation_config.do_sample else "logits processors"
+    given = f"{rows} rows" if rows > 1 else "sampling" if generation_config.do_sample else None
+    if given is not None:
         raise Unsupported(
             f"exact=True does not go with {given}",
-            "allowed is greedy search without processors, one prompt at a time: leave out exact, or custom_generate",
+            "allowed is greedy search, one prompt at a time: leave out exact, or custom_generate",
         )
+    for one in processors:
+        if not names.is_row_wise(one) and not names.sees_a_batch(one):
+            raise Unsupported(
+                f"exact=True does not go with {type(one).__name__}, which may keep a state and would see near-ties "
+                "twice",
+                "if its scores follow from ids and logits alone, set row_wise = True on it; else leave out exact, or "
+                "custom_generate",
+            )
     if not is_cut_anywhere(cache):
         raise Unsupported(
             "exact=True needs a cache that can be cut anywhere, which sliding windows, quantized caches and recurrent "
             "layers are not",
             "leave out exact, or custom_generate",
         )
-
-
-def _keeps_rows_apart(model: Any, cache: Any) -> bool:
-    """Tell whether the rows of a batch may go on by different numbers of tokens."""
-    if not all(names.is_plain_layer(layer) for layer in cache.layers):
-        if not all(names.is_plain_layer(layer) or names.is_windowed_layer(layer) for layer in cache.layers):
-            return False
-        if names.windows_by_mask(model) is None or names.mask_dtype(model) is None:
-            return False
-    return takes_ragged_batches(model)

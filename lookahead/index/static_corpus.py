@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import static_corpus_kernels as kernels
-from .storage import CorpusError, Stored, read, write
+from .storage import StorageError, Stored, read, write
 from .suffix_array import places_in_order
 from .suffix_tree import CANDIDATE, token_array
-from .text_kernels import continuation
 
 __all__ = ["Document", "Documents", "StaticCorpus", "StaticCursor", "Tokenizer", "build"]
 
@@ -125,7 +124,7 @@ class StaticCorpus:
 
         Raises
         ------
-        CorpusError
+        StorageError
             For a file that cannot be used: a ValueError that says what was found, what is needed and what to do.
         TypeError
             For a tokenizer without a fingerprint.
@@ -135,7 +134,7 @@ class StaticCorpus:
             raise TypeError(f"{type(tokenizer).__name__} has no fingerprint; give views.tokens.Tokens.of(tokenizer)")
         corpus = cls(read(Path(path).expanduser()))
         if given not in (None, corpus.fingerprint):
-            raise CorpusError(
+            raise StorageError(
                 f"{path} was made with another tokenizer ({corpus.fingerprint}; this one is {given}); "
                 "build a corpus with this one: lookahead index PATH -o OTHER.lkh --tokenizer NAME_OR_FOLDER"
             )
@@ -146,7 +145,7 @@ class StaticCorpus:
 
         Raises
         ------
-        CorpusError
+        StorageError
             Where they differ.
         """
         self._stored.verify()
@@ -227,8 +226,9 @@ class StaticCursor:
             raise ValueError(f"position is {position}; 0 to {tokens.size} is allowed: take one of candidates()")
         if length < 0:
             raise ValueError(f"length is {length}; 0 or more is allowed")
-        out = np.empty(min(length, tokens.size - position), np.int32)
-        return out[: continuation(tokens, tokens.size, int(position), out)]
+        found: NDArray[np.int32] = tokens[position : position + length]
+        borders = np.flatnonzero(found < 0)
+        return (found[: borders[0]] if borders.size else found).copy()
 
 
 # ---- Building ----

@@ -1,8 +1,9 @@
 """Arrays in one file that is mapped into memory: written all at once, refused where it is not what it claims to be.
 
 The file begins with 64 bytes: a magic number, a mark that shows the byte order, the version, the length of the header
-and its checksum. The header is JSON: facts about the contents, the size of the file, and for each section its type, its
-place and two checksums, of all of it and of sixteen blocks of 4 KiB spread over it. Sections begin at multiples of 64.
+and its checksum. The header is JSON: the kind of file, facts about the contents, the size of the file, and for each
+section its type, its place and two checksums, of all of it and of sixteen blocks of 4 KiB spread over it. Sections
+begin at multiples of 64.
 
 `read` checks the first 64 bytes, the header's checksum, the size of the file and the blocks, which takes the same time
 for a file of any size. `Stored.verify` reads everything.
@@ -19,12 +20,12 @@ import secrets
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CorpusError", "Stored", "is_corpus", "read", "write"]
+__all__ = ["CORPUS", "SESSION", "Kind", "StorageError", "Stored", "is_corpus", "read", "write"]
 
 MAGIC = b"\x89lkh\r\n\x1a\n"  # as PNG's: shows whether it was sent as text
 VERSION = 1
@@ -33,18 +34,30 @@ _START = struct.Struct("=8sIIQ")  # then the checksum
 _CHECKSUM = 16
 _ALIGNMENT = 64
 _BLOCK, _BLOCKS = 4096, 16
-_AGAIN = "build it anew with lookahead index"
 
 
-class CorpusError(ValueError):
-    """A file that cannot be used as a corpus: what was found, what is needed, and what to do."""
+class Kind(NamedTuple):
+    """What a file is, and for its errors: which files are of that kind, and what to do without one."""
+
+    name: str
+    wanted: str
+    again: str
+
+
+CORPUS = Kind("corpus", "a file that lookahead index has written", "build it anew with lookahead index")
+SESSION = Kind("session", "a file that Session.save has written", "start with a new Session")
+
+
+class StorageError(ValueError):
+    """A file that cannot be used: what was found, what is needed, and what to do."""
 
 
 class Stored:
     """The facts and arrays of a file; the arrays are read-only and mapped, so that processes share their memory."""
 
-    def __init__(self, path: Path, data: mmap.mmap, header: dict[str, Any]) -> None:
+    def __init__(self, path: Path, kind: Kind, data: mmap.mmap, header: dict[str, Any]) -> None:
         self.path = path
+        self.kind = kind
         self.facts: dict[str, Any] = header["facts"]
         self.nbytes = len(data)
         self._data = data
@@ -55,12 +68,12 @@ class Stored:
 
         Raises
         ------
-        CorpusError
+        StorageError
             Where there is no section of that name and type.
         """
         section, wanted = self._sections.get(name), np.dtype(dtype)
         if section is None or section["dtype"] != _described(wanted) or section["nbytes"] % wanted.itemsize:
-            raise CorpusError(f"{self.path} has no section {name} of {wanted}; {_AGAIN}")
+            raise StorageError(f"{self.path} has no section {name} of {wanted}; {self.kind.again}")
         count = section["nbytes"] // wanted.itemsize
         array: NDArray[Any] = np.frombuffer(self._data, wanted, count, section["offset"])
         return array
@@ -70,18 +83,22 @@ class Stored:
 
         Raises
         ------
-        CorpusError
+        StorageError
             Where they differ.
         """
         for name, section in self._sections.items():
             if _checksum([self._bytes(section)]) != section["checksum"]:
-                raise CorpusError(f"{self.path} is damaged: its section {name} is not what was written; {_AGAIN}")
+                raise StorageError(
+                    f"{self.path} is damaged: its section {name} is not what was written; {self.kind.again}"
+                )
 
     def look(self) -> None:
         """Compare a few blocks of each section with their checksums; raise as `verify`."""
         for name, section in self._sections.items():
             if _checksum(_blocks(self._bytes(section))) != section["sample"]:
-                raise CorpusError(f"{self.path} is damaged: its section {name} is not what was written; {_AGAIN}")
+                raise StorageError(
+                    f"{self.path} is damaged: its section {name} is not what was written; {self.kind.again}"
+                )
 
     def _bytes(self, section: dict[str, Any]) -> memoryview:
         return memoryview(self._data)[section["offset"] : section["offset"] + section["nbytes"]]
@@ -99,57 +116,59 @@ def is_corpus(path: Path) -> bool:
         return False
 
 
-def read(path: Path) -> Stored:
-    """Map a file.
+def read(path: Path, kind: Kind = CORPUS) -> Stored:
+    """Map a file of some kind.
 
     Raises
     ------
-    CorpusError
+    StorageError
         For a file that cannot be read, is of another kind, another version or another byte order, or is damaged where
         this looks.
     """
     try:
         with path.open("rb") as file:
-            header = _header(file, path)
+            header = _header(file, path, kind)
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise CorpusError(
-            f"{path} cannot be read: {error.strerror or error}; give a file that lookahead index has written"
-        ) from error
-    stored = Stored(path, data, header)
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}; give {kind.wanted}") from error
+    stored = Stored(path, kind, data, header)
     stored.look()
     return stored
 
 
-def _header(file: BinaryIO, path: Path) -> dict[str, Any]:
+def _header(file: BinaryIO, path: Path, kind: Kind) -> dict[str, Any]:
     """Return the header of a file whose beginning and size are right."""
     start = file.read(_ALIGNMENT)
     if start[: len(MAGIC)] != MAGIC:
-        raise CorpusError(f"{path} is no corpus; give a file that lookahead index has written")
+        raise StorageError(f"{path} is no {kind.name}; give {kind.wanted}")
     if len(start) < _ALIGNMENT:
-        raise CorpusError(f"{path} is cut off after {len(start)} bytes; {_AGAIN}")
+        raise StorageError(f"{path} is cut off after {len(start)} bytes; {kind.again}")
     _, mark, version, length = _START.unpack_from(start)
     if mark != _MARK:
-        raise CorpusError(f"{path} was written on a machine of another byte order; {_AGAIN} on this one")
+        raise StorageError(f"{path} was written on a machine of another byte order; {kind.again} on this one")
     if version != VERSION:
-        raise CorpusError(
-            f"{path} has version {version} of the format, and version {VERSION} is known; {_AGAIN}, or install the "
+        raise StorageError(
+            f"{path} has version {version} of the format, and version {VERSION} is known; {kind.again}, or install the "
             "release of hf-lookahead that wrote it"
         )
     size = os.fstat(file.fileno()).st_size
     text, checksum = file.read(min(length, size)), start[_START.size : _START.size + _CHECKSUM].hex()
     if _checksum([start[: _START.size], text]) != checksum:
-        raise CorpusError(f"{path} is damaged: its header is not what was written; {_AGAIN}")
+        raise StorageError(f"{path} is damaged: its header is not what was written; {kind.again}")
     header: dict[str, Any] = json.loads(text)
     if size != header["size"]:
-        raise CorpusError(f"{path} has {size} bytes and was written with {header['size']}: it is cut off; {_AGAIN}")
+        raise StorageError(
+            f"{path} has {size} bytes and was written with {header['size']}: it is cut off; {kind.again}"
+        )
+    if header["kind"] != kind.name:
+        raise StorageError(f"{path} is a {header['kind']}, no {kind.name}; give {kind.wanted}")
     return header
 
 
 # ---- Writing ----
 
 
-def write(path: Path, facts: Mapping[str, Any], sections: Mapping[str, NDArray[Any]]) -> None:
+def write(path: Path, facts: Mapping[str, Any], sections: Mapping[str, NDArray[Any]], kind: Kind = CORPUS) -> None:
     """Write a file beside `path` and give it that name when it is whole and on the disk; else leave nothing.
 
     Parameters
@@ -160,8 +179,10 @@ def write(path: Path, facts: Mapping[str, Any], sections: Mapping[str, NDArray[A
         What JSON can hold.
     sections : mapping of str to array
         One-dimensional arrays.
+    kind : Kind
+        Of which it is; nobody will take it for another.
     """
-    header = _laid_out(facts, sections)
+    header = _laid_out(kind, facts, sections)
     text = json.dumps(header).encode()
     begun = _START.pack(MAGIC, _MARK, VERSION, len(text))
     with _replacing(path.resolve()) as file:
@@ -172,7 +193,7 @@ def write(path: Path, facts: Mapping[str, Any], sections: Mapping[str, NDArray[A
             file.write(_raw(array))
 
 
-def _laid_out(facts: Mapping[str, Any], sections: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+def _laid_out(kind: Kind, facts: Mapping[str, Any], sections: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Return the header; where sections begin depends on its length, and that on the numbers in it."""
     described = {
         name: {
@@ -184,7 +205,7 @@ def _laid_out(facts: Mapping[str, Any], sections: Mapping[str, NDArray[Any]]) ->
         }
         for name, array in sections.items()
     }
-    header = {"facts": dict(facts), "size": 0, "sections": described}
+    header = {"kind": kind.name, "facts": dict(facts), "size": 0, "sections": described}
     room = _aligned(_ALIGNMENT + len(json.dumps(header)) + 20 * (len(sections) + 1))
     for section in described.values():
         section["offset"] = room

@@ -182,6 +182,11 @@ class SuffixTree:
         return view
 
     @property
+    def tables(self) -> tuple[NDArray[np.int32], NDArray[np.void], NDArray[np.void]]:
+        """Text, nodes and edges, for a cursor; go stale with the next write."""
+        return self._text, self._nodes, self._edges
+
+    @property
     def nbytes(self) -> int:
         """Bytes allocated."""
         return self._state.nbytes + self._text.nbytes + self._nodes.nbytes + self._edges.nbytes
@@ -199,8 +204,12 @@ class SuffixTree:
 
         It is a border where every earlier occurrence ended its document (256 branches are looked at).
         """
-        place = int(kernels.match(self._state, self._text, self._nodes, self._edges))
-        return place if place < 0 else place + self._first
+        length, rows = self.match_length, self.candidates(1, 1)
+        if not length or (rows.size and rows["match_length"][0] == length):
+            return int(rows["position"][0]) if length else -1
+        below, node = self._state[kernels.BELOW], self._state[kernels.ACTIVE]
+        start = ~below if below < 0 else self._nodes[below or node]["start"]
+        return int(start) + length + self._first
 
     def candidates(self, limit: int = 16, per_token: int = 4) -> NDArray[np.void]:
         """Places to copy from, CANDIDATE [at most limit]: by distinct next token, the longest suffix that it followed.

@@ -1,4 +1,4 @@
-"""Kernels of the suffix tree: Ukkonen's construction and the queries, on flat record tables.
+"""Kernels of the suffix tree: construction (Ukkonen 1995, Algorithmica 14) and queries, on flat record tables.
 
 The stream `text` holds token ids (>= 0) and borders (-1). A suffix that is distinct from all others is a leaf and
 needs no record: the leaf of the suffix that begins at i is the number ~i. Node 0 is the root, which is never a child,
@@ -57,9 +57,6 @@ COUNT_CAP = 32  # occurrences told apart for one next token, and branches looked
 VISIT_CAP = 64  # nodes opened in one query
 CHAIN_CAP = 256  # edges looked at to find branches that are no borders
 STEPWISE = 24  # below this length every shorter suffix is looked at
-
-
-# ---- Tables ----
 
 
 @kernel
@@ -134,9 +131,6 @@ def rehash(nodes: Table, used: Number, edges: Table, larger: Table) -> None:
     for record in nodes[:used]:
         if record["more"] >= 0:
             record["more"] = edges[record["more"]]["older"]
-
-
-# ---- Construction (Ukkonen 1995, On-line construction of suffix trees, Algorithmica 14) ----
 
 
 @kernel
@@ -254,9 +248,6 @@ def extend(state: Numbers, text: Ids, nodes: Table, edges: Table, tokens: Ids) -
     return tokens.size
 
 
-# ---- Queries ----
-
-
 @kernel
 def children_into(
     nodes: Table, edges: Table, node: Number, out: Numbers, begin: Number, stop: Number, least: Number
@@ -278,22 +269,6 @@ def children_into(
         out[begin] = record["child_0"]
         begin += 1
     return begin
-
-
-@kernel
-def match(state: Numbers, text: Ids, nodes: Table, edges: Table) -> Number:
-    """Position after an earlier occurrence of the longest repeated suffix, -1 for none; a border only in need."""
-    length = np.int64(state[LENGTH] - state[LEAF])
-    if length == 0:
-        return np.int64(-1)
-    if state[BELOW] != 0:
-        return start_of(nodes, state[BELOW]) + length
-    place = np.int64(nodes[state[ACTIVE]]["start"]) + length
-    if text[place] < 0:
-        branches = np.empty(3, np.int64)
-        if children_into(nodes, edges, state[ACTIVE], branches, np.int64(0), np.int64(3), np.int64(0)) > 0:
-            place = start_of(nodes, branches[0]) + length
-    return place
 
 
 @kernel
@@ -398,3 +373,28 @@ def candidates(state: Numbers, text: Ids, nodes: Table, edges: Table, rows: Tabl
         length = min(length - 1, STEPWISE)
         node, below = descend(text, nodes, edges, node, end - length, length)
     return np.int64(scratch[ROWS])
+
+
+@kernel
+def follow(state: Numbers, text: Ids, nodes: Table, edges: Table, tokens: Ids, places: Numbers, lengths: Ids) -> None:
+    """Let another stream go on by `tokens` (>= 0); for each, note where its longest suffix in the text ends.
+
+    Its `state` ends up as that of a tree whose text ends there, for `candidates`; the text has to end with a border.
+    """
+    for at, token in enumerate(tokens):
+        while True:  # goes down from the active node each time: an edge may have been split
+            length = state[LENGTH] - state[LEAF]
+            node, below = descend(text, nodes, edges, state[ACTIVE], state[LEAF], length)
+            if below == 0:
+                below = child_of(nodes, edges, node, np.int64(token))
+            elif text[start_of(nodes, below) + length] != token:
+                below = np.int64(0)
+            if below != 0 or length == 0:
+                break
+            state[ACTIVE], state[LEAF] = nodes[node]["link"], state[LEAF] + 1
+        state[ACTIVE] = node
+        if below != 0:
+            state[LEAF] = start_of(nodes, below)
+            state[LENGTH] = state[LEAF] + length + 1
+        places[at], lengths[at] = state[LENGTH], state[LENGTH] - state[LEAF]
+    state[ACTIVE], state[BELOW] = descend(text, nodes, edges, state[ACTIVE], state[LEAF], state[LENGTH] - state[LEAF])

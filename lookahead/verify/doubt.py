@@ -27,10 +27,17 @@ class Doubt:
         self.asked = 0
         self._doubted: torch.Tensor | None = None
 
-    def rows(self, logits: torch.Tensor) -> list[bool]:
-        """Tell of each row, float [n, vocabulary], whether its two largest logits could change places."""
+    def rows(self, logits: torch.Tensor, computed_in: torch.dtype | None = None) -> list[bool]:
+        """Tell of each row, float [n, vocabulary], whether its two largest logits could change places.
+
+        `computed_in` is the type that they had before processors saw them, their own when left out.
+        """
         best = logits.float().topk(min(2, logits.shape[-1]), dim=-1).values
-        step = _ULPS * torch.finfo(logits.dtype).eps * best.abs().amax(dim=-1)
+        step = (
+            _ULPS
+            * torch.finfo(computed_in or logits.dtype).eps
+            * best.abs().masked_fill(best.isinf(), 0.0).amax(dim=-1)
+        )
         doubted: list[bool] = (best[:, 0] - best[:, -1] <= torch.clamp(step, min=2 * self.noise)).tolist()
         return doubted
 

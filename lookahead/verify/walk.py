@@ -71,7 +71,7 @@ class Verifier:
         Keeps scores and logits if they are wanted.
     doubt : Doubt or None
         Puts near-ties off: the walk ends before them, and the next forward is to be over the last token alone. For
-        greedy decoding without processors.
+        greedy decoding, with processors that keep no state: they see a position twice.
     """
 
     sequence: Sequence
@@ -100,8 +100,8 @@ class Verifier:
         children, doubted = draft.children(), self._doubted(draft, logits)
         tokens, path, row = list[int](), list[int](), 0
         while True:
-            if self.doubt is not None and doubted[row]:
-                self.doubt.put_off(logits[row])
+            if self.doubt is not None and doubted(row):
+                self.doubt.put_off(self._seen(logits, row))
                 return Accepted(tokens, path, draft=draft)
             if first is not None and not tokens:
                 token = first
@@ -118,14 +118,20 @@ class Verifier:
                 return Accepted(tokens, path, finished, successors=partial(_told, logits, looked_at), draft=draft)
             row = child + 1
 
-    def _doubted(self, draft: Draft, logits: torch.Tensor) -> list[bool]:
-        """Tell of each row whether its choice is to be put off; a forward over one token decides."""
-        if self.doubt is None:
-            return []
-        if len(draft):
-            return self.doubt.rows(logits)
-        self.doubt.settle(logits[0])
-        return [False]
+    def _doubted(self, draft: Draft, logits: torch.Tensor) -> Callable[[int], bool]:
+        """Return what tells of a row whether its choice is to be put off; a forward over one token decides."""
+        doubt = self.doubt
+        if doubt is None or not len(draft):
+            if doubt is not None:
+                doubt.settle(self._seen(logits, 0))
+            return lambda row: False
+        if self.processors is None:
+            return doubt.rows(logits).__getitem__
+        return lambda row: doubt.rows(self._seen(logits, row)[None], logits.dtype)[0]
+
+    def _seen(self, logits: torch.Tensor, row: int) -> torch.Tensor:
+        """Return what a row's token is chosen by, float [vocabulary]."""
+        return logits[row] if self.processors is None else self._scores(self._copied(logits[row : row + 1]))[0]
 
     @property
     def _is_plain_greedy(self) -> bool:
@@ -147,11 +153,18 @@ class Verifier:
 
     def _choose(self, logits: torch.Tensor, offered: tuple[list[int], torch.Tensor] | None) -> int:
         """Process the logits of one row, float [1, vocabulary], and choose."""
-        ids = self.sequence.ids
-        copied = logits.to(copy=True, dtype=torch.float32, device=ids.device)
-        scores = copied if self.processors is None else self.processors(ids, copied)
+        copied = self._copied(logits)
+        scores = self._scores(copied)
         self.record.add(scores, copied)
         return int(choose(scores, self.do_sample)) if offered is None else accept_drawn(scores, *offered)
+
+    def _copied(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return logits as processors are given them."""
+        return logits.to(copy=True, dtype=torch.float32, device=self.sequence.ids.device)
+
+    def _scores(self, logits: torch.Tensor) -> torch.Tensor:
+        """Process the logits of one row, float32 [1, vocabulary]."""
+        return logits if self.processors is None else self.processors(self.sequence.ids, logits)
 
     def _emit(self, token: int, source: str | None) -> bool:
         """Append the token, ask whether the generation ends with it, and tell who listens."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 __all__ = ["Shifts"]
 
@@ -16,18 +15,31 @@ class Shifts:
 
     Parameters
     ----------
-    passages : sequence of sequences of str
+    passages : iterable of sequences of str
         The lines of each passage.
     """
 
-    def __init__(self, passages: Sequence[Sequence[str]]) -> None:
-        self._places: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        for passage, lines in enumerate(passages):
-            for line in lines:
-                text = line.strip()
-                if len(text) >= _LEAST and (passage, _depth(line)) not in self._places[text]:
-                    self._places[text].append((passage, _depth(line)))
+    def __init__(self, passages: Iterable[Sequence[str]] = ()) -> None:
+        self._places: dict[str, tuple[tuple[int, int], ...]] = {}
+        self._passages = 0
         self._seen: dict[tuple[int, int], int] = {}
+        for lines in passages:
+            self.add(lines)
+
+    def add(self, lines: Sequence[str]) -> None:
+        """Know the lines of one passage more; passages are numbered in turn."""
+        for line in lines:
+            text, place = line.strip(), (self._passages, _depth(line))
+            places = self._places.get(text, ()) if len(text) >= _LEAST else (place,)
+            if place not in places:
+                self._places[text] = (*places, place)
+        self._passages += 1
+
+    def fork(self) -> Shifts:
+        """Return one that knows the same passages, for another answer."""
+        other = Shifts()
+        other._places, other._passages = dict(self._places), self._passages
+        return other
 
     def learn(self, line: str) -> list[tuple[int, int]]:
         """Take in a line; return the passages that it and another line in a row were shifted from, and by how much.

@@ -16,7 +16,7 @@ from transformers import AutoTokenizer
 
 from lookahead.cli import index as command
 from lookahead.index.static_corpus import StaticCorpus
-from lookahead.index.storage import CorpusError
+from lookahead.index.storage import StorageError
 from lookahead.views.tokens import Tokens
 from tests.cli.commands import run
 from tests.vocabularies import SAMPLE, vocabulary
@@ -193,7 +193,7 @@ def test_verifying(folder: Path, tmp_path: Path, build: Build, tokenizer: Path) 
     result = run("index", "--verify", tmp_path / "d.lkh", tmp_path / "c.lkh", "--json")
     assert result.exit_code == 1
     damaged, sound = json.loads(result.stdout)
-    with pytest.raises(CorpusError) as caught:
+    with pytest.raises(StorageError) as caught:
         StaticCorpus.open(tmp_path / "d.lkh")
     assert damaged == {"path": str(tmp_path / "d.lkh"), "problem": str(caught.value)}
     assert (sound["problem"], sound["tokens"], sound["documents"]) == (None, figures["tokens"], 3)
@@ -250,4 +250,6 @@ def test_without_the_package_that_sorts_the_line_to_install_it_is_told(folder: P
     run_ = [sys.executable, "-c", script, *arguments]
     result = subprocess.run(run_, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (69, "")
-    assert result.stderr == "lookahead needs the package pydivsufsort; run: pip install 'hf-lookahead[cli]'\n"
+    assert result.stderr == (
+        "lookahead: building a corpus needs the package pydivsufsort; run: pip install 'hf-lookahead[index]'\n"
+    )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,16 +33,19 @@ KERNELS = (
     "recycled_chance",
     "score",
     "sprout",
+    "token_at",
 )
 STREAMS = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 7, -1]), min_size=1, max_size=30)
 
 
 @st.composite
-def copies(draw: st.DrawFn) -> tuple[list[int], list[twins.Pair]]:
-    """Give a stream with borders, and places in it, many near its end, with the lengths of their matches."""
-    stream = draw(STREAMS)
+def copies(draw: st.DrawFn) -> tuple[twins.Texts, list[twins.Pair]]:
+    """Give a stream with borders, excerpts, and places in both, many near the stream's end, with match lengths."""
+    stream, excerpts = draw(STREAMS), draw(st.just([]) | STREAMS)
     positions = st.integers(0, len(stream) - 1) | st.integers(max(0, len(stream) - 3), len(stream) - 1)
-    return stream, draw(st.lists(st.tuples(positions, st.integers(1, 90), st.integers(1, 3)), max_size=17))
+    if excerpts:
+        positions |= st.integers(len(stream), len(stream) + len(excerpts) - 1)
+    return (stream, excerpts), draw(st.lists(st.tuples(positions, st.integers(1, 90), st.integers(1, 3)), max_size=17))
 
 
 def evidence(seed: int) -> Any:
@@ -69,11 +73,11 @@ def rows(places: list[twins.Pair]) -> Any:
     return np.array(places, kernels.PLACE)
 
 
-def frozen(stream: list[int]) -> Any:
-    """Give the stream as the corpus does: for writable arrays the kernels would be compiled once more."""
-    text = np.array(stream, np.int32)
+def frozen(texts: twins.Texts) -> Any:
+    """Give the stream as the corpus does, read-only: for writable arrays the kernels would be compiled once more."""
+    text, excerpts = (np.array(each, np.int32) for each in texts)
     text.flags.writeable = False
-    return text
+    return text, excerpts
 
 
 def undivided(count: int) -> Any:
@@ -90,11 +94,14 @@ def grown(
     width: int,
     least: float,
     vocabulary: int = 2**31,
+    excerpts: Sequence[int] = (),
 ) -> list[tuple[Any, ...]]:
     kinds = (np.int32, np.int32, np.float32, np.int32, np.int64)
     nodes = tuple(np.zeros(budget, kind) for kind in kinds)
     groups = np.zeros(len(places) + kernels.SPROUTS, kernels.GROUP)
-    count = kernels.grow(frozen(stream), rows(places), groups, tables, nodes, width, least, vocabulary)
+    count = kernels.grow(
+        frozen((stream, list(excerpts))), rows(places), groups, tables, nodes, width, least, vocabulary
+    )
     return list(zip(*(column[:count].tolist() for column in nodes), strict=True))
 
 
@@ -108,19 +115,19 @@ VOCABULARIES = st.sampled_from([2**31, 8, 7, 1])  # 1 leaves none but 0
 
 
 @given(copies(), st.integers(1, 5), st.floats(0.01, 1.0), VOCABULARIES)
-def test_divide(drawn: tuple[list[int], list[twins.Pair]], width: int, prob: float, vocabulary: int) -> None:
-    stream, places = drawn
-    groups, text = undivided(len(places)), frozen(stream)
+def test_divide(drawn: tuple[twins.Texts, list[twins.Pair]], width: int, prob: float, vocabulary: int) -> None:
+    texts, places = drawn
+    groups, frozen_texts = undivided(len(places)), frozen(texts)
     expected: list[tuple[list[int], float]] = [([*range(len(places))], prob)]
     old = kernels.UNDIVIDED
     for depth in range(4):  # the root, then down the first group each time
         members = expected[0][0] if expected else []
-        expected = twins.divide(stream, places, members, depth, prob, TABLES, width, vocabulary)
-        kernels.divide(text, rows(places), groups, TABLES, (old, depth - 1, prob), width, vocabulary)
+        expected = twins.divide(texts, places, members, depth, prob, TABLES, width, vocabulary)
+        kernels.divide(frozen_texts, rows(places), groups, TABLES, (old, depth - 1, prob), width, vocabulary)
         for group, chance in expected:
             leader = group[0]
             assert [one for one in members if groups["leader"][one] == leader] == group
-            token = stream[twins.place_of(len(stream), places[leader][0], depth)]
+            _, token = twins.walk_on(texts, places[leader][0], depth)
             assert groups[leader].tolist() == (leader, depth, depth - 1, token, pytest.approx(chance, rel=1e-7))
         out = [one for one in members if not any(one in group for group, _ in expected)]
         assert [one for one in members if groups["leader"][one] == -1] == out
@@ -139,13 +146,13 @@ def test_divide(drawn: tuple[list[int], list[twins.Pair]], width: int, prob: flo
     st.integers(0, 5),
     st.integers(0, 9),
 )
-@example(([1, 2, 1, 2], [(2, 2, 1)]), TABLES, 12, 4, 0.01, 2**31, 0, 0)  # a copy that meets the end repeats itself
-@example(([5], [(0, 1, 1)]), TABLES, 9, 1, 1e-6, 2**31, 0, 0)  # period 1
-@example(([1, -1, 1], [(1, 1, 1)]), TABLES, 9, 4, 1e-6, 2**31, 0, 0)  # nothing but a border to copy
-@example(([1, 2, 3, 1, 4], [(1, 1, 1), (4, 1, 2), (2, 1, 1)]), FLAT, 9, 4, 0.1, 2**31, 0, 0)
-@example(([1, 2], []), TABLES, 30, 1, 1e-6, 2**31, 0, 3)  # nothing to copy
+@example((([1, 2, 1, 2], []), [(2, 2, 1)]), TABLES, 12, 4, 0.01, 2**31, 0, 0)  # a copy meets the end
+@example((([5], []), [(0, 1, 1)]), TABLES, 9, 1, 1e-6, 2**31, 0, 0)  # period 1
+@example((([1, -1, 1], []), [(1, 1, 1)]), TABLES, 9, 4, 1e-6, 2**31, 0, 0)  # nothing but a border to copy
+@example((([1, 2, 3, 1, 4], []), [(1, 1, 1), (4, 1, 2), (2, 1, 1)]), FLAT, 9, 4, 0.1, 2**31, 0, 0)
+@example((([1, 2], []), []), TABLES, 30, 1, 1e-6, 2**31, 0, 3)  # nothing to copy
 def test_grow(
-    drawn: tuple[list[int], list[twins.Pair]],
+    drawn: tuple[twins.Texts, list[twins.Pair]],
     tables: Any,
     budget: int,
     width: int,
@@ -154,10 +161,10 @@ def test_grow(
     seed: int,
     recycled: int,
 ) -> None:
-    stream, places = drawn
+    texts, places = drawn
     tables = (*tables[:2], evidence(seed), successors(recycled))
-    expected = twins.grow(stream, places, tables, budget, width, least, vocabulary)
-    found = grown(stream, places, tables, budget, width, least, vocabulary)
+    expected = twins.grow(texts, places, tables, budget, width, least, vocabulary)
+    found = grown(texts[0], places, tables, budget, width, least, vocabulary, texts[1])
     assert [row[2] for row in found] == pytest.approx([row[2] for row in expected], rel=1e-6)
     least = found[-1][2] * (1 + 1e-6) if found and len(found) == budget else 0.0  # where it ends, rounding may decide
     assert paths(found, least) == paths(expected, least)
@@ -176,6 +183,14 @@ def test_a_copy_that_meets_the_end_of_the_text_repeats_itself() -> None:
     assert [token for token, *_ in found] == [4, 5, 6, 4, 5, 6, 4, 5]
     assert [parent for _, parent, *_ in found] == [*range(-1, 7)]
     assert [place for *_, place in found] == [1, 2, 3, 1, 2, 3, 1, 2]
+
+
+def test_a_copy_from_an_excerpt_goes_on_to_its_border_or_the_end() -> None:
+    excerpts = [5, 6, -1, 7, 8]
+    found = grown([1, 2], [(2, 60, 1)], TABLES, 8, 1, 1e-6, excerpts=excerpts)
+    assert [(token, place) for token, *_, place in found] == [(5, 2), (6, 3)]
+    found = grown([1, 2], [(5, 60, 1)], TABLES, 8, 1, 1e-6, excerpts=excerpts)
+    assert [(token, place) for token, *_, place in found] == [(7, 5), (8, 6)]
 
 
 def test_no_node_where_the_budget_is_0_or_no_guess_is_likely_enough() -> None:
@@ -203,7 +218,7 @@ def test_grow_gives_places_in_the_corpus_and_names_their_sources() -> None:
     corpus.relabel("output")
     corpus.extend([4, 1, 2])
     calibration = Calibration()
-    candidates = ranked(corpus, [], [], calibration)
+    candidates = ranked(corpus, [], [], calibration, [])
     tables = calibration.tables(Successors())
     draft, places = grow(corpus, candidates, tables, budget=4, width=1, least=0.001, vocabulary=2**31)
     assert draft.tokens.tolist() == [3, 4, 1, 2]
@@ -260,11 +275,11 @@ def test_observe(seed: int, kind: int, role: int, length: int, raw: float, hit: 
 @given(
     copies(), st.integers(0, 5), st.lists(st.sampled_from([0, 0, 1, 2, 7]), min_size=1, max_size=9), st.integers(0, 9)
 )
-def test_score(drawn: tuple[list[int], list[twins.Pair]], seed: int, said: list[int], recycled: int) -> None:
-    stream, places = drawn
+def test_score(drawn: tuple[twins.Texts, list[twins.Pair]], seed: int, said: list[int], recycled: int) -> None:
+    texts, places = drawn
     ours, expected = ((FIRST, LATER, evidence(seed), successors(recycled)) for _ in range(2))
-    kernels.score(frozen(stream), rows(places), ours, np.array(said, np.int32))
-    twins.score(stream, places, expected, said)
+    kernels.score(frozen(texts), rows(places), ours, np.array(said, np.int32))
+    twins.score(texts, places, expected, said)
     assert alike(ours[2], expected[2])
 
 
@@ -291,12 +306,14 @@ def test_recycled_chance(seed: int, share: float, left: float) -> None:
 
 
 @given(copies(), st.integers(0, 9), st.integers(0, 7), st.sampled_from([0.001, 0.1, 0.7]), VOCABULARIES)
-def test_sprout(drawn: tuple[list[int], list[twins.Pair]], seed: int, last: int, least: float, vocabulary: int) -> None:
-    stream, places = drawn
+def test_sprout(
+    drawn: tuple[twins.Texts, list[twins.Pair]], seed: int, last: int, least: float, vocabulary: int
+) -> None:
+    texts, places = drawn
     tables = (FIRST, LATER, evidence(seed), successors(seed))
     groups = np.zeros(len(places) + 5, kernels.GROUP)
     groups["leader"] = groups["parent"] = kernels.UNDIVIDED
-    kernels.divide(frozen(stream), rows(places), groups, tables, (kernels.UNDIVIDED, -1, 1.0), 3, vocabulary)
+    kernels.divide(frozen(texts), rows(places), groups, tables, (kernels.UNDIVIDED, -1, 1.0), 3, vocabulary)
     taken = [(int(row["token"]), float(row["prob"])) for one, row in enumerate(groups) if row["leader"] == one]
     used = kernels.sprout(groups, len(places), len(places), tables, (last, -1, 1.0), least, vocabulary)
     found = [(int(row["token"]), pytest.approx(row["prob"])) for row in groups[len(places) : used]]

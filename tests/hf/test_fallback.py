@@ -113,5 +113,12 @@ def test_what_cannot_draft_is_refused() -> None:
     class Hidden(CandidateGenerator):
         requires_model_outputs = True
 
-    with pytest.raises(ValueError, match="Hidden drafts from the target's hidden states, which is not supported"):
-        tiny().generate(IDS, max_new_tokens=5, custom_generate=Lookahead(fallback=Hidden(), **OPTIONS))
+    for given, message in (
+        (Hidden(), "Hidden requires the target's outputs without saying which; .* set model_kwargs_overrides"),
+        (
+            lambda **_: Hidden(),
+            "Hidden drafts from the target's states, but the function .* set requires_model_outputs",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tiny().generate(IDS, max_new_tokens=5, custom_generate=Lookahead(fallback=given, **OPTIONS))

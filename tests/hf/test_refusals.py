@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from transformers import DynamicCache, GenerationConfig, LogitsProcessor
 from transformers.cache_utils import CacheLayerMixin, DynamicLayer
 from transformers.generation.streamers import BaseStreamer
@@ -18,7 +16,7 @@ from transformers.generation.streamers import BaseStreamer
 from lookahead import Lookahead
 from lookahead.hf import names
 from lookahead.hf.refusals import Unsupported, refuse_unsupported
-from tests.models import KINDS, VOCABULARY, prompt, tiny
+from tests.models import prompt, tiny
 
 IDS = prompt(20)
 
@@ -80,12 +78,6 @@ def test_a_streamer_for_a_batch() -> None:
         Lookahead().generate(tiny(), IDS.repeat(2, 1), max_new_tokens=5, streamer=Silent())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("mistral", "gemma3")])
-def test_a_batch_with_sliding_windows_in_the_callers_cache(kind: str) -> None:
-    own = {names.cache_name(): DynamicCache(config=tiny(kind).config)}
-    refused(tiny(kind), "a cache of your own with sliding windows is not supported", IDS.repeat(2, 1), **own)
-
-
 @pytest.mark.parametrize(
     ("settings", "mode"),
     [
@@ -100,28 +92,12 @@ def test_other_modes_of_decoding(settings: dict[str, Any], mode: str) -> None:
     refused(tiny(), message, **settings)
 
 
-def test_an_encoder_decoder_model_for_a_batch() -> None:
-    config = transformers.T5Config(
-        vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, decoder_start_token_id=0
-    )
-    model = transformers.T5ForConditionalGeneration(config).eval()
-    message = "T5ForConditionalGeneration is an encoder-decoder model, not supported for a batch; loop over the rows"
-    model.generate(IDS.repeat(2, 1), max_new_tokens=5)
-    with pytest.raises(ValueError, match=message):
-        model.generate(IDS.repeat(2, 1), max_new_tokens=5, custom_generate=Lookahead())
-
-
 def test_a_refusal_can_be_told_from_other_errors_and_survives_pickling() -> None:
     with pytest.raises(Unsupported) as refusal:
         tiny().generate(IDS, max_new_tokens=5, use_cache=False, custom_generate=Lookahead())
     assert refusal.value.reason == "Lookahead needs a cache, but got none (use_cache=False)"
     assert str(refusal.value) == f"{refusal.value.reason}; set use_cache=True"
     assert str(pickle.loads(pickle.dumps(refusal.value))) == str(refusal.value)
-
-
-def test_a_static_cache_for_a_batch() -> None:
-    model = copy.deepcopy(tiny())
-    refused(model, "a StaticCache .*leave cache_implementation", IDS.repeat(2, 1), cache_implementation="static")
 
 
 def test_no_cache() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead.index.static_corpus import LONGEST, Document, StaticCorpus, build
-from lookahead.index.storage import CorpusError
+from lookahead.index.storage import StorageError
 from lookahead.index.suffix_tree import CANDIDATE
 from tests import twins
 
@@ -152,7 +152,7 @@ def test_threads_share_a_corpus(tmp_path: Path) -> None:
 def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
     corpus_of(tmp_path, [1, 2])
     assert StaticCorpus.open(tmp_path / "c.lkh", Named("abc")).fingerprint == "abc"
-    with pytest.raises(CorpusError, match=r"another tokenizer \(abc; this one is abd\); build a corpus with this one"):
+    with pytest.raises(StorageError, match=r"another tokenizer \(abc; this one is abd\); build a corpus with this one"):
         StaticCorpus.open(tmp_path / "c.lkh", Named("abd"))
     with pytest.raises(TypeError, match=r"str has no fingerprint; give views.tokens.Tokens.of\(tokenizer\)"):
         StaticCorpus.open(tmp_path / "c.lkh", "abc")  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def test_damage_that_opening_does_not_see_is_harmless_and_found_by_verifying(tmp
         cursor.advance([token])
         for position, *_ in cursor.candidates().tolist():
             assert damaged.tokens[position] >= 0
-    with pytest.raises(CorpusError, match=f"section {section} is not what was written"):
+    with pytest.raises(StorageError, match=f"section {section} is not what was written"):
         damaged.verify()
 
 

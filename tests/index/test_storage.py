@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead.index import storage
-from lookahead.index.storage import CorpusError, is_corpus, read, write
+from lookahead.index.storage import StorageError, is_corpus, read, write
 
 ARRAYS = {
     "numbers": np.arange(5000, dtype=np.int32),
@@ -37,7 +37,7 @@ def test_what_is_written_is_read(path: Path) -> None:
         assert found.ctypes.data % 64 == 0 or not found.size
         assert not found.flags.writeable
     for name, dtype in (("numbers", np.int64), ("none", np.int32)):
-        with pytest.raises(CorpusError, match=f"no section {name} of {np.dtype(dtype)}"):
+        with pytest.raises(StorageError, match=f"no section {name} of {np.dtype(dtype)}"):
             stored.array(name, dtype)
 
 
@@ -94,7 +94,7 @@ def test_damaged_bytes_are_refused_or_do_not_matter(tmp_path_factory: pytest.Tem
     try:
         stored = read(damaged)
         stored.verify()
-    except CorpusError as error:
+    except StorageError as error:
         assert str(damaged) in str(error)
         return
     assert damage in ("flip", "zeros")  # of what lies between two sections, or was zero anyway
@@ -109,11 +109,11 @@ def test_large_sections_are_looked_at_in_places_when_read_and_wholly_when_verifi
     for place, is_seen in ((5000, False), (len(whole) // 2, False), (len(whole) - 1, True), (400, True)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         if is_seen:
-            with pytest.raises(CorpusError, match="is damaged"):
+            with pytest.raises(StorageError, match="is damaged"):
                 read(path)
         else:
             stored = read(path)
-            with pytest.raises(CorpusError, match="section large is not what was written; build it anew"):
+            with pytest.raises(StorageError, match="section large is not what was written; build it anew"):
                 stored.verify()
 
 
@@ -131,7 +131,7 @@ def test_large_sections_are_looked_at_in_places_when_read_and_wholly_when_verifi
 )
 def test_refusals_say_what_was_found_and_what_to_do(path: Path, change: Any, says: str) -> None:
     path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(CorpusError, match=says) as caught:
+    with pytest.raises(StorageError, match=says) as caught:
         read(path)
     assert isinstance(caught.value, ValueError)
     assert str(path) in str(caught.value)
@@ -140,6 +140,6 @@ def test_refusals_say_what_was_found_and_what_to_do(path: Path, change: Any, say
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         assert not is_corpus(path)
-        with pytest.raises(CorpusError, match="cannot be read: .*; give a file"):
+        with pytest.raises(StorageError, match="cannot be read: .*; give a file"):
             read(path)
     assert storage.VERSION == 1

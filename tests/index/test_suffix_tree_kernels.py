@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from lookahead.index import suffix_tree_kernels as kernels
 from lookahead.index import text_kernels
+from lookahead.index.cursor import Cursor
 from lookahead.index.suffix_tree import SuffixTree, warm_up
 from tests import twins
 
@@ -243,6 +244,9 @@ def test_every_kernel_is_compiled_once() -> None:
     tree.match_at(np.int32(tree.match_position), np.int64(3))
     tree.nearest(np.int64(9), np.int32(2), 4)
     tree.continuation(np.int64(9), np.int32(2))
+    cursor = Cursor(tree)
+    cursor.advance(np.array([3, 3], np.int32))
+    cursor.candidates()
     found = {name: thing for module in (kernels, text_kernels) for name, thing in vars(module).items()}
     signatures = {name: len(thing.signatures) for name, thing in found.items() if hasattr(thing, "signatures")}
     assert len(signatures) == 23
