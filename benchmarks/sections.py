@@ -66,8 +66,8 @@ SECTIONS = {
         Section(
             "turns",
             "Turns: conversations about one file",
-            "Only the first prompt shows the file: what later turns copy must have been kept from earlier ones, or "
-            "there is next to nothing to copy. (With `--chat` the prompt holds the conversation, and so the copies.)",
+            "Only the first prompt shows the file: what later turns copy must have been kept by a memory, or there is "
+            "next to nothing to copy. (With `--chat` the prompt holds the conversation, and so the copies.)",
             "turns",
             "",
             "--count 2",
