@@ -1,8 +1,8 @@
 """Gain against batch size: ``python -m benchmarks.batches``.
 
 SmolLM2 at batch sizes 1 to 16, plain `generate` and lookahead in turns, every run with a new `Lookahead`.
-Edits, with a FORCED ANSWER as in `benchmarks.forced`: every row writes another module of the standard library with one
-identifier renamed, greedily; lookahead as it is, and with drafts of a fixed length (the policy off).
+Edits, with a FORCED ANSWER: every row writes another module of the standard library with one identifier renamed,
+greedily; lookahead as it is, and with drafts of a fixed length (the policy off).
 Novel text: every row answers another question at temperature 1.
 """
 
@@ -14,13 +14,14 @@ from functools import partial
 from typing import Any
 
 import torch
-from transformers import LogitsProcessorList
+from transformers import LogitsProcessor, LogitsProcessorList
 
-from benchmarks.forced import Force
 from benchmarks.refactorings import refactorings
-from benchmarks.tasks import render
-from benchmarks.timing import in_turns, machine, ratio
+from benchmarks.reports import Report, Row, add_report_option, keep, made
+from benchmarks.tables import table
+from benchmarks.timing import in_turns, ratio
 from lookahead import Lookahead
+from lookahead.bench.tasks import render
 from lookahead.hf import smollm2
 
 _QUESTIONS = (
@@ -32,6 +33,24 @@ _QUESTIONS = (
 POLICIES: dict[str, dict[str, Any]] = {"lookahead": {}, "policy off": {"budget": 16, "cost": "linear:0"}}
 
 
+class Force(LogitsProcessor):
+    """Lifts the next token of the recorded answer that belongs to a row's prompt, by a finite number."""
+
+    row_wise = True  # so that a batch may use it
+
+    def __init__(self, prompts: torch.Tensor, answers: list[list[int]]) -> None:
+        self.length = prompts.shape[1]
+        self.answers = {tuple(prompt): answer for prompt, answer in zip(prompts.tolist(), answers, strict=True)}
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Change scores, float32 [rows, vocabulary], in place."""
+        for row, ids in zip(scores, input_ids.tolist(), strict=True):
+            answer, at = self.answers[tuple(ids[: self.length])], len(ids) - self.length
+            if at < len(answer):
+                row[answer[at]] += 1e4
+        return scores
+
+
 def edits(tokenizer: Any, rows: int, tokens: int) -> list[tuple[list[int], list[int]]]:
     """Return the prompts and answers of the tasks with the shortest prompts."""
     rendered = [render(edit, "whole file", tokenizer) for edit in refactorings(60, 0, ["rename"])]
@@ -39,34 +58,31 @@ def edits(tokenizer: Any, rows: int, tokens: int) -> list[tuple[list[int], list[
     return long[:rows]
 
 
-def measure(task: str, rows: list[tuple[list[int], list[int]]], model: Any, tokenizer: Any, given: Any) -> None:
-    """Time one task at one batch size and print a line of the table."""
+def measure(task: str, rows: list[tuple[list[int], list[int]]], model: Any, tokenizer: Any, given: Any) -> Row:
+    """Time one task at one batch size; return seconds, and the longest row's forwards."""
     forced, policies = task == "edits", POLICIES if task == "edits" else {"lookahead": {}}
     prompts = [{"input_ids": prompt} for prompt, _ in rows]
     inputs = tokenizer.pad(prompts, padding_side="left", return_tensors="pt")
     processors = [Force(inputs["input_ids"], [answer for _, answer in rows])] if forced else []
-    outputs, made = dict[str, torch.Tensor](), dict[str, Lookahead]()
+    outputs, used = dict[str, torch.Tensor](), dict[str, Lookahead]()
 
     def run(name: str) -> None:
         if name in policies:
-            made[name] = Lookahead(tokenizer, **policies[name])  # a new one remembers nothing of the rounds before
+            used[name] = Lookahead(tokenizer, **policies[name])  # a new one remembers nothing of the rounds before
         torch.manual_seed(0)
         outputs[name] = model.generate(
             **inputs,
             max_new_tokens=given.tokens,
             do_sample=not forced,
             logits_processor=LogitsProcessorList(processors),
-            custom_generate=made.get(name),
+            custom_generate=used.get(name),
         )
 
     seconds = in_turns({name: partial(run, name) for name in ("generate", *policies)}, given.rounds)
     if forced and any(not torch.equal(output, outputs["generate"]) for output in outputs.values()):
         raise SystemExit("the outputs differ")
-    cells = [f"{len(rows) * given.tokens / statistics.median(seconds['generate']):.1f}"]
-    for name, lookahead in made.items():
-        middle, least, most = ratio(seconds["generate"], seconds[name])
-        cells += [f"{given.tokens / lookahead.stats.forwards:.2f}", f"{middle:.2f} ({least:.2f} to {most:.2f})"]
-    print(f"| {task} | {len(rows)} | {' | '.join(cells + [''] * (5 - len(cells)))} |", flush=True)
+    forwards = {name: one.stats.forwards for name, one in used.items()}
+    return {"task": task, "rows": len(rows), "tokens": given.tokens, "seconds": seconds, "forwards": forwards}
 
 
 def main() -> None:
@@ -75,8 +91,8 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=(1, 2, 4, 8, 16))
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--tokens", type=int, default=128)
+    add_report_option(parser)
     given = parser.parse_args()
-    print(f"{machine()}\n")
     model, tokenizer = smollm2.load()
     model.generation_config.eos_token_id = None
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
@@ -87,13 +103,27 @@ def main() -> None:
         "edits": edits(tokenizer, max(given.sizes), given.tokens),
         "novel text": [(tokenizer(text, add_special_tokens=False)["input_ids"], []) for text in texts],
     }
-    print(
-        "| task | rows | tokens per second, generate | longest row's tokens per forward | faster than generate ", end=""
-    )
-    print("| the same, policy off | faster |\n|---|---|---|---|---|---|---|")
-    for task, rows in tasks.items():
-        for size in given.sizes:
-            measure(task, rows[:size], model, tokenizer, given)
+    found = [
+        measure(task, rows[:size], model, tokenizer, given) for task, rows in tasks.items() for size in given.sizes
+    ]
+    report = made("batches", found, rounds=given.rounds)
+    keep(report, given)
+    print(f"{report['machine']}\n\n{markdown(report)}")
+
+
+def markdown(report: Report) -> str:
+    """Return the table."""
+    rows = []
+    for row in report["rows"]:
+        plain = row["seconds"]["generate"]
+        cells = [row["task"], str(row["rows"]), f"{row['rows'] * row['tokens'] / statistics.median(plain):.1f}"]
+        for name, forwards in row["forwards"].items():
+            middle, least, most = ratio(plain, row["seconds"][name])
+            cells += [f"{row['tokens'] / forwards:.2f}", f"{middle:.2f} ({least:.2f} to {most:.2f})"]
+        rows.append(cells + [""] * (7 - len(cells)))
+    head = ["task", "rows", "tokens per second, generate", "longest row's tokens per forward", "faster than generate"]
+    said = f"Edits are a FORCED ANSWER. {report['rounds']} rounds in turns; medians (least to greatest)."
+    return "\n\n".join([said, table([*head, "the same, policy off", "faster"], rows)])
 
 
 if __name__ == "__main__":

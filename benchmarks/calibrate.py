@@ -15,8 +15,9 @@ from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
 
-from benchmarks.streams import Tally, replay, show_reliability
-from benchmarks.tasks import Edit, read_edits
+from benchmarks.tables import show_reliability
+from lookahead.bench.replay import Tally, replay
+from lookahead.bench.tasks import Edit, read_edits
 from lookahead.draft.drafter import Drafter
 from lookahead.hf import smollm2
 

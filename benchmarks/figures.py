@@ -13,11 +13,12 @@ import json
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks.peers import CopyLimit, Ngram
-from benchmarks.replay import show
-from benchmarks.streams import Tally, replay
-from benchmarks.tasks import FORMATS, forms, read_edits, render
+from benchmarks.tables import table
 from lookahead import Drafter
+from lookahead.bench.copy_limit import CopyLimit
+from lookahead.bench.ngrams import Ngrams
+from lookahead.bench.replay import Tally, replay
+from lookahead.bench.tasks import FORMATS, forms, read_edits, render
 from lookahead.hf import smollm2
 
 __all__ = ["differences", "kept", "measure"]
@@ -34,7 +35,7 @@ def measure() -> Figures:
     running: dict[str, Any] = {
         "lookahead, linear:0.03": Drafter(tokenizer, budget=_BUDGET, cost="linear:0.03"),
         "lookahead, linear:0.002": Drafter(tokenizer, budget=_BUDGET, cost="linear:0.002"),
-        "vLLM n-gram, n=2-5": Ngram(2, 5),
+        "vLLM n-gram, n=2-5": Ngrams(2, 5),
         "copy limit": CopyLimit(),
     }
     figures: Figures = {name: {} for name in running}
@@ -78,9 +79,8 @@ def main() -> None:
     rates = {
         name: {form: row["tokens"] / row["forwards"] for form, row in rows.items()} for name, rows in figures.items()
     }
-    show(
-        ["tokens per forward", *figures], [[form, *(f"{rates[name][form]:.2f}" for name in rates)] for form in FORMATS]
-    )
+    rows = [[form, *(f"{rates[name][form]:.2f}" for name in rates)] for form in FORMATS]
+    print(table(["tokens per forward", *figures], rows))
     if given.write:
         (_DATA / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
         print("\nkept")

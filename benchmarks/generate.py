@@ -4,13 +4,12 @@ Six tasks, from a file written anew down to prose that copies nothing: plain `ge
 defaults and at its best setting (found here, task by task, by the clock), and lookahead, in turns. Greedily all outputs
 must be equal; at a temperature lookahead's must be those of plain `generate` with the same seed. A model of this size
 fails at tool calls and diffs: these answers are opened for it, and what it goes on to say counts, be it right or not;
-`benchmarks.forced` has right answers.
+`benchmarks.scaled` has right answers.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from functools import partial
@@ -19,8 +18,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from benchmarks.replay import show
-from benchmarks.timing import bootstrapped, in_turns, machine
+from benchmarks.reports import Report, Row, add_report_option, keep, made
+from benchmarks.tables import table
+from benchmarks.timing import bootstrapped, in_turns
 from lookahead import Lookahead, Stats
 from lookahead.cli import rewriting
 from lookahead.hf import smollm2
@@ -50,17 +50,17 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=1024, help="most tokens of an answer")
     parser.add_argument("--temperatures", nargs="+", type=float, default=(0.0, 0.7), help="0 is greedy search")
     parser.add_argument("--lookups", nargs="+", type=int, default=(10, 20, 40), help="lengths tried for prompt lookup")
-    parser.add_argument("--json", type=Path, help="write all times to this file")
+    add_report_option(parser)
     given = parser.parse_args()
-    print(f"{machine()}\n{given.rounds} rounds in turns, after one that is not measured")
     model, tokenizer = smollm2.load()
     rows = []
     for temperature in given.temperatures:
         for task in given.tasks:
             rows.append(measure(task, temperature, model, tokenizer, given))
-            show_row(rows[-1])
-    if given.json:
-        given.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+            print(f"\n{row_table(rows[-1])}", flush=True)
+    report = made("generate", rows, rounds=given.rounds)
+    keep(report, given)
+    print(f"\n{report['machine']}")
     different = [f"{row['task']} at {row['temperature']}" for row in rows if not row["equal"]]
     if different:
         raise SystemExit(f"lookahead's output is not generate's: {', '.join(different)}")
@@ -137,22 +137,32 @@ def chosen(lookups: dict[str, Any], runs: dict[str, Run]) -> dict[str, Any]:
     return {name: lookups[name] for name in names}
 
 
-def show_row(row: dict[str, Any]) -> None:
-    """Print the table of one task."""
+def row_table(row: Row) -> str:
+    """Return the table of one task and how lookahead's time divides."""
     kind = f"temperature {row['temperature']}" if row["temperature"] else "greedy"
     cells = []
-    times = {name: [one / row["tokens"][name] for one in values] for name, values in row["seconds"].items()}
-    for name, values in times.items():
-        middle, low, high = bootstrapped(values, times["lookahead"])
+    for name, values in times_of(row).items():
+        middle, low, high = bootstrapped(values, times_of(row)["lookahead"])
         tokens, forwards = row["tokens"][name], row["forwards"][name]
         faster = "" if name == "lookahead" else f"{middle:.2f} ({low:.2f} to {high:.2f})"
         speed = 1 / statistics.median(values)
         equal = "yes" if name in row["equal_to_generate"] else "no"
         cells.append([name, str(tokens), f"{speed:.1f}", str(forwards), f"{tokens / forwards:.2f}", faster, equal])
     head = [f"{row['task']}, {kind}", "tokens", "tokens per second", "forwards", "tokens per forward"]
-    show([*head, "lookahead is faster by", "generate's output"], cells)
     whole = sum(row["split"].values())
-    print("\nlookahead's time: " + ", ".join(f"{part} {spent / whole:.1%}" for part, spent in row["split"].items()))
+    split = ", ".join(f"{part} {spent / whole:.1%}" for part, spent in row["split"].items())
+    return f"{table([*head, 'lookahead is faster by', 'the output of generate'], cells)}\n\nlookahead's time: {split}."
+
+
+def times_of(row: Row) -> dict[str, list[float]]:
+    """Return the seconds that each way took for a token, in each round."""
+    return {name: [one / row["tokens"][name] for one in values] for name, values in row["seconds"].items()}
+
+
+def markdown(report: Report) -> str:
+    """Return the tables of all tasks."""
+    said = f"{report['rounds']} rounds in turns, after one that is not measured; medians, 95 % intervals by bootstrap."
+    return "\n\n".join([said, *map(row_table, report["rows"])])
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.costs import time_forwards
-from benchmarks.streams import Curve, Tally, replay, show_reliability
+from benchmarks.tables import show_reliability
 from benchmarks.task_options import add_task_options, edits_of
-from benchmarks.tasks import Edit, render
 from lookahead import Drafter
+from lookahead.bench.replay import Curve, Tally, replay
+from lookahead.bench.tasks import Edit, render
 from lookahead.draft.cost import MeasuredCost, cost_of
 from lookahead.hf import smollm2
+from lookahead.hf.forward_times import time_forwards
 
 LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,17 +12,18 @@ import torch
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 from transformers.generation.logits_process import LogitsProcessorList
 
+from lookahead.bench.ngrams import Ngrams
 from lookahead.tree import Accepted, Draft
 
-__all__ = ["Arctic", "ArcticMemory", "CopyLimit", "Ngram", "PromptLookup", "peers"]
+__all__ = ["Arctic", "ArcticMemory", "PromptLookup", "peers", "quick"]
 
 
-def peers(budget: int) -> dict[str, dict[str, Callable[[], Any]]]:
+def peers(budget: int, vocabulary: int) -> dict[str, dict[str, Callable[[], Any]]]:
     """Return for each peer its documented defaults first, then the other settings that are worth a try."""
-    lookups: dict[str, Callable[[], Any]] = {"10, n=2": PromptLookup}
-    lookups |= {f"{budget}, n={n}": partial(PromptLookup, budget, n) for n in (2, 3, 5, 10)}
+    lookups: dict[str, Callable[[], Any]] = {"10, n=2": partial(PromptLookup, vocabulary, 10, 2)}
+    lookups |= {f"{budget}, n={n}": partial(PromptLookup, vocabulary, budget, n) for n in (2, 3, 5, 10)}
     ngrams: dict[str, Callable[[], Any]] = {
-        f"n={least}-{most}": partial(Ngram, least, most) for least, most in ((5, 5), (1, 5), (2, 5), (3, 5), (3, 10))
+        f"n={least}-{most}": partial(Ngrams, least, most) for least, most in ((5, 5), (1, 5), (2, 5), (3, 5), (3, 10))
     }
     found = {"prompt lookup": lookups, "vLLM n-gram": ngrams}
     if Arctic.installed:
@@ -33,28 +34,42 @@ def peers(budget: int) -> dict[str, dict[str, Callable[[], Any]]]:
             for depth in sorted({64, 2 * budget})
             for tree in (False, True)
         }
+        # The others keep nothing of other requests; with the global tree outputs serve all later ones.
+        found["Arctic"] |= {
+            f"factor {factor}, depth {depth}, global tree": partial(_remembering, factor, depth)
+            for factor in (1, 2, 4)
+            for depth in sorted({64, 2 * budget})
+        }
     return found
 
 
-_NO_TOKEN = 0x10FFFF  # stands between texts, so that no copy crosses from one to the next
-
-
-def _letters(ids: Sequence[int]) -> str:
-    """Return ids as a string of one letter each, which is searched faster than any list."""
-    return "".join(map(chr, ids))
+def quick(make: Callable[[], Any]) -> Callable[[], Any]:
+    """Return what drafts the same in less time: prompt lookup written anew, anything else as it is."""
+    if isinstance(make, partial) and make.func is PromptLookup:
+        _, tokens, ngram = make.args
+        return partial(Ngrams, 1, ngram, tokens)
+    return make
 
 
 class PromptLookup:
-    """Stock prompt lookup of transformers, its own class."""
+    """Stock prompt lookup of transformers, its own class.
 
-    def __init__(self, tokens: int = 10, ngram: int = 2) -> None:
+    Parameters
+    ----------
+    vocabulary : int
+        The size of the model's vocabulary: for each token that it drafts, the class fills and reads as many logits.
+    tokens, ngram : int
+        ``prompt_lookup_num_tokens`` and ``max_matching_ngram_size``, by themselves the documented defaults.
+    """
+
+    def __init__(self, vocabulary: int, tokens: int = 10, ngram: int = 2) -> None:
         self._generator = PromptLookupCandidateGenerator(
             eos_token_id=None,
             num_output_tokens=tokens,
             max_matching_ngram_size=ngram,
             max_length=2**30,
             logits_processor=LogitsProcessorList(),
-            vocab_size=2**20,
+            vocab_size=vocabulary,
         )
         self._ids = torch.empty(1, 0, dtype=torch.long)
 
@@ -70,70 +85,6 @@ class PromptLookup:
     def accept(self, accepted: Accepted) -> None:
         """Take in what was said."""
         self._ids = torch.cat([self._ids, torch.tensor([accepted.tokens])], dim=1)
-
-
-class Ngram:
-    """The n-gram rule of vLLM (v1/spec_decode/ngram_proposer.py), written anew.
-
-    It takes the longest end of the text, of `least` to `most` tokens, that stands further ahead, where it does so
-    first, and what follows there, as much as the budget takes.
-    """
-
-    def __init__(self, least: int = 5, most: int = 5) -> None:
-        self._least, self._most, self._text = least, most, ""
-
-    def begin(self, prompt: list[int]) -> None:
-        """Start a sequence."""
-        self._text = _letters(prompt)
-
-    def propose(self, budget: int) -> Draft:
-        """Draft a chain."""
-        for length in range(min(self._most, len(self._text) - 1), self._least - 1, -1):
-            found = self._text.find(self._text[-length:], 0, -1)
-            if found >= 0:
-                start = found + length
-                return Draft.chain([ord(letter) for letter in self._text[start : start + budget]])
-        return Draft.empty()
-
-    def accept(self, accepted: Accepted) -> None:
-        """Take in what was said."""
-        self._text += _letters(accepted.tokens)
-
-
-class CopyLimit:
-    """A perfect chooser: it knows what comes, and copies the longest piece of it that stands anywhere.
-
-    Attributes
-    ----------
-    forms : list of list of int
-        Other texts that it may copy from: the file as the answer's format writes it.
-    """
-
-    def __init__(self) -> None:
-        self.forms: list[list[int]] = []
-        self._text, self._rest = "", ""
-
-    def begin(self, prompt: list[int]) -> None:
-        """Start a sequence."""
-        self._text = "".join(_letters(ids) + chr(_NO_TOKEN) for ids in self.forms) + _letters(prompt)
-
-    def foresee(self, rest: list[int]) -> None:
-        """Hear what comes."""
-        self._rest = _letters(rest)
-
-    def propose(self, budget: int) -> Draft:
-        """Draft the longest beginning of what comes that stands somewhere; it may overlap itself."""
-        known, short, long = len(self._text), 0, min(budget, len(self._rest)) + 1
-        while long - short > 1:
-            middle = (short + long) // 2
-            piece = self._rest[:middle]
-            stands = (self._text + piece).find(piece, 0, known + middle - 1) >= 0
-            short, long = (middle, long) if stands else (short, middle)
-        return Draft.chain([ord(letter) for letter in self._rest[:short]])
-
-    def accept(self, accepted: Accepted) -> None:
-        """Take in what was said."""
-        self._text += _letters(accepted.tokens)
 
 
 class Arctic:
@@ -190,6 +141,11 @@ class ArcticMemory:
     def drafter(self) -> Arctic:
         """Return the drafter of the next request."""
         return Arctic(*self._settings, cache=self._cache)
+
+
+def _remembering(factor: float, depth: int) -> Arctic:
+    """Return a drafter with a global tree of its own."""
+    return ArcticMemory(factor, depth=depth).drafter()
 
 
 def _arctic_cache(depth: int, requests: int) -> Any:

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from benchmarks.coroutines import made_async
 from benchmarks.hints import hinted
 from benchmarks.splicing import Function, Source, Splice, compiles, first_line
-from benchmarks.tasks import Edit
+from lookahead.bench.tasks import Edit
 
 __all__ = ["KINDS", "refactor", "refactorings", "traces"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 
 from benchmarks.refactorings import refactorings
-from benchmarks.streams import Tally, replay
-from benchmarks.tasks import render
 from lookahead import Drafter
+from lookahead.bench.replay import Tally, replay
+from lookahead.bench.tasks import render
 from lookahead.hf import smollm2
 from lookahead.views.renames import Renames
 

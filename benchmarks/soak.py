@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.streams import replay
 from benchmarks.timing import machine
 from lookahead import Session
+from lookahead.bench.replay import replay
 from lookahead.hf import smollm2
 
 

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 from benchmarks.refactorings import refactorings
-from benchmarks.tasks import FORMATS, Edit, read_edits
+from lookahead.bench.tasks import FORMATS, Edit, read_edits
 
 __all__ = ["add_task_options", "edits_of"]
 
@@ -25,7 +25,10 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
 def edits_of(given: argparse.Namespace) -> tuple[list[Edit], str]:
     """Return the tasks that the options name, and where they come from in words."""
     if given.tasks:
-        edits, source = list(read_edits(given.tasks)), given.tasks.name
+        try:
+            edits, source = list(read_edits(given.tasks)), given.tasks.name
+        except ValueError as error:
+            raise SystemExit(str(error)) from None
     else:
         edits = list(refactorings(given.count, given.seed))
         source = f"refactorings of the standard library of Python {platform.python_version()}, seed {given.seed}"

@@ -23,11 +23,11 @@ from rich.progress import track
 
 from benchmarks.peers import Arctic, ArcticMemory
 from benchmarks.refactorings import traces
-from benchmarks.replay import show
-from benchmarks.streams import Curve, Tally, replay
-from benchmarks.tasks import FORMATS, Edit, answer, encode, request
-from benchmarks.timing import machine
+from benchmarks.reports import Report, Row, add_report_option, keep, made
+from benchmarks.tables import table
 from lookahead import Drafter, Session
+from lookahead.bench.replay import Curve, Tally, replay
+from lookahead.bench.tasks import FORMATS, Edit, answer, encode, ids_of, request
 from lookahead.draft.cost import cost_of
 from lookahead.hf import smollm2
 from lookahead.index.static_corpus import Document, StaticCorpus, build
@@ -49,12 +49,18 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=32, help="most tokens drafted in one forward")
     parser.add_argument("--cost", default="linear:0.03", help="what forwards cost; lookahead is told")
     parser.add_argument("--only", nargs="+", help="names of the memories to run, by their beginning")
+    add_report_option(parser)
     given = parser.parse_args()
     chosen, source = traces_of(given)
     tokenizer = smollm2.load_tokenizer()
-    print(f"{machine()}\n{len(chosen)} traces: {source}")
+    first = chosen[0] | {"turns": chosen[0]["turns"][:1]}
+    run([first], given.formats[0], given, tokenizer)  # loads what loads once
+    cost, rows = cost_of(given.cost, given.budget).curve(given.budget), list[Row]()
     for form in given.formats:
-        show_form(form, run(chosen, form, given, tokenizer), cost_of(given.cost, given.budget).curve(given.budget))
+        rows += rows_of(form, run(chosen, form, given, tokenizer), cost)
+    report = made("turns", rows, traces=source, count=len(chosen))
+    keep(report, given)
+    print(f"{report['machine']}\n\n{markdown(report)}")
 
 
 def traces_of(given: argparse.Namespace) -> tuple[list[Trace], str]:
@@ -95,7 +101,7 @@ def turns_of(trace: Trace, form: str, given: argparse.Namespace, tokenizer: Any)
         edit = Edit(trace["path"], turn["instruction"], before, turn["after"])
         words = request(edit, form, [edit] if number == 0 or given.repeat else [])
         written = answer(edit, form)
-        found.append((encode([*said, words], tokenizer), tokenizer(written)["input_ids"]))
+        found.append((encode([*said, words], tokenizer), ids_of(written, tokenizer)))
         said += [words, written] if given.chat else []
         before = edit.after
     return found
@@ -127,28 +133,36 @@ def run(chosen: list[Trace], form: str, given: argparse.Namespace, tokenizer: An
     return dict(tallies)
 
 
-def show_form(form: str, tallies: dict[str, dict[int, Tally]], cost: Curve) -> None:
-    """Print tokens per forward by turn, and what drafting took."""
-    count = max(number for row in tallies.values() for number in row)
-    rows = []
-    for name, row in tallies.items():
+def rows_of(form: str, tallies: dict[str, dict[int, Tally]], cost: Curve) -> list[Row]:
+    """Return the figures of each memory in one format."""
+    found = []
+    for name, turns in tallies.items():
         later, whole = Tally(), Tally()
-        for number, tally in row.items():
+        for number, tally in turns.items():
             whole += tally
             later += tally if number > 1 else Tally()
-        cells = [f"{row[number].tokens_per_forward:.2f}" for number in range(1, count + 1)]
-        rates = [later.tokens_per_forward, later.acceptance_rate, later.per_cost(cost)]
-        cells += [f"{rate:.2f}" for rate in rates]
-        rows.append([name, *cells, f"{whole.drafting_micros:.0f}", f"{1e6 * whole.reading / whole.read:.1f}"])
-    head = [f"tokens per forward, {form}", *(f"turn {number}" for number in range(1, count + 1))]
-    sums = (
-        "later turns",
-        "accepted there",
-        "tokens per cost there",
-        "drafting, us per forward",
-        "reading, us per token",
-    )
-    show([*head, *sums], rows)
+        rates = {
+            "later turns": later.tokens_per_forward,
+            "accepted there": later.acceptance_rate,
+            "tokens per forward-time there": later.per_cost(cost),
+            "drafting, us per forward": whole.drafting_micros,
+            "reading, us per token": 1e6 * whole.reading / whole.read,
+        }
+        by_turn = {f"turn {number}": tally.tokens_per_forward for number, tally in sorted(turns.items())}
+        rounded = {key: round(rate, 4) for key, rate in (by_turn | rates).items()}
+        found.append({"format": form, "memory": name} | rounded)
+    return found
+
+
+def markdown(report: Report) -> str:
+    """Return a table for each format: tokens per forward by turn, and what drafting took."""
+    parts = [f"{report['count']} traces: {report['traces']}."]
+    for form in dict.fromkeys(row["format"] for row in report["rows"]):
+        rows = [row for row in report["rows"] if row["format"] == form]
+        keys = [key for key in rows[0] if key not in ("format", "memory")]
+        cells = [[row["memory"], *(f"{row[key]:.2f}" for key in keys)] for row in rows]
+        parts.append(table([f"tokens per forward, {form}", *keys], cells))
+    return "\n\n".join(parts)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ LAYERS = [
     ("index", "views"),
     ("draft", "verify"),
     ("hf",),
-    ("session", "phrases"),
+    ("session", "phrases", "bench"),
     ("server", "cli"),
     ("__init__",),
 ]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .bench import bench
 from .check import check
 from .demo import demo
 from .index import index
@@ -18,7 +19,7 @@ from .usage import WRONG_USAGE, Commands
 
 __all__ = ["app"]
 
-COMMANDS = (check, demo, index, install, run, serve, trace)
+COMMANDS = (bench, check, demo, index, install, run, serve, trace)
 
 app = typer.Typer(name="lookahead", cls=Commands, pretty_exceptions_enable=False)
 for command in COMMANDS:

@@ -44,7 +44,9 @@ def index(
     Exit codes: 0; 1 a corpus is damaged (--verify); 64 wrong usage; 130 interrupted.
     """
     with usage():
-        given = None if tokenizer is None else _tokenizer(tokenizer, trust_remote_code)
+        from ..hf.loading import load_tokenizer  # torch is loaded only where a tokenizer is
+
+        given = None if tokenizer is None else load_tokenizer(tokenizer, trust_remote_code)
         if verify:
             if output is not None:
                 raise ValueError(f"--verify writes nothing, and -o {output} is given; leave one of them out")
@@ -85,23 +87,6 @@ def _write(
         "written": not is_same,
         **counts,
     }
-
-
-def _tokenizer(name: str, trust_remote_code: bool) -> Any:
-    """Load a tokenizer."""
-    from ..hf.loading import SMALL, AutoTokenizer  # type: ignore[attr-defined]  # hf alone knows transformers
-    from ..hf.smollm2 import load_tokenizer
-
-    if name == SMALL:
-        return load_tokenizer()
-    try:
-        return AutoTokenizer.from_pretrained(str(Path(name).expanduser()), trust_remote_code=trust_remote_code)
-    except (OSError, ValueError, ImportError) as error:
-        said = " ".join(str(error).split())
-        raise ValueError(
-            f"{name} cannot be loaded; allowed is a folder where save_pretrained put a tokenizer, or a name on the "
-            f"Hugging Face hub, which must be within reach. transformers says: {said}"
-        ) from error
 
 
 def _refuse(output: Path) -> None:

@@ -11,7 +11,7 @@ from transformers.utils import logging
 
 from . import smollm2
 
-__all__ = ["DTYPES", "SMALL", "answer_length", "load", "room_behind"]
+__all__ = ["DTYPES", "SMALL", "answer_length", "load", "load_tokenizer", "room_behind"]
 
 SMALL = "smollm2"  # the model that comes as a package
 
@@ -62,6 +62,28 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
             f"Face hub, which must be within reach. transformers says: {said}"
         ) from error
     return model.eval().to(place), tokenizer
+
+
+def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
+    """Return a tokenizer by a name on the hub, from a folder, or that of `SMALL`.
+
+    Raises
+    ------
+    ValueError
+        Where there is none.
+    ModuleNotFoundError
+        Where the package of `SMALL` is not installed.
+    """
+    if name == SMALL:
+        return smollm2.load_tokenizer()
+    try:
+        return AutoTokenizer.from_pretrained(str(Path(name).expanduser()), trust_remote_code=trust_remote_code)
+    except (OSError, ValueError, ImportError) as error:
+        said = " ".join(str(error).split())
+        raise ValueError(
+            f"{name} cannot be loaded; allowed is a folder where save_pretrained put a tokenizer, or a name on the "
+            f"Hugging Face hub, which must be within reach. transformers says: {said}"
+        ) from error
 
 
 def answer_length(model: Any, prompt: int, wanted: int | None) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.refactorings import KINDS, refactor, refactorings
 from benchmarks.splicing import Source, compiles
-from benchmarks.tasks import FORMATS, Edit, render
+from lookahead.bench.tasks import FORMATS, Edit, render
 from lookahead.hf import smollm2
 
 MODULE = '''\

@@ -74,7 +74,7 @@ def test_memory_is_worth_what_the_prompt_does_not_hold(
     assert set(alone) >= {"lookahead, nothing kept", "lookahead, session", "lookahead, one drafter"}
     assert min(alone["lookahead, session"][1:3]) > max(alone["lookahead, nothing kept"][1:3])
     for name in alone:
-        if name not in ("lookahead, session", "Arctic, global tree"):
+        if "session" not in name and name != "Arctic, global tree":
             assert max(alone[name][1:3]) < alone[name][0]  # the first turn's prompt shows the file
             assert min(chat[name][1:3]) > max(alone[name][1:3])
     if Arctic.installed:

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lookahead.tree import Accepted
+from ..tree import Accepted
 
-__all__ = ["Curve", "Reliability", "Tally", "replay", "show_reliability"]
+__all__ = ["Curve", "Reliability", "Tally", "replay"]
 
 Curve: TypeAlias = NDArray[np.float64]
 
@@ -23,11 +23,13 @@ class Reliability:
     def __init__(self) -> None:
         self.counts, self.expected, self.hits = (np.zeros(10) for _ in range(3))
 
-    def add(self, row: int, prob: float, hit: bool) -> None:
-        """Count one drafted token."""
-        self.counts[row] += 1
-        self.expected[row] += prob
-        self.hits[row] += hit
+    def add(self, probs: NDArray[np.float32], path: list[int]) -> None:
+        """Count the tokens of a draft, of which those of `path` were right."""
+        expected = probs.astype(np.float64)
+        rows = np.minimum(expected * 10, 9).astype(np.int64)
+        self.counts += np.bincount(rows, minlength=10)
+        self.expected += np.bincount(rows, expected, minlength=10)
+        self.hits += np.bincount(rows[path], minlength=10)
 
     def __iadd__(self, other: Reliability) -> Reliability:
         """Add another's counts."""
@@ -72,13 +74,17 @@ class Tally:
         """Microseconds of drafting per forward."""
         return 1e6 * self.drafting / self.forwards
 
-    def per_cost(self, cost: Curve) -> float:
-        """Tokens per cost of a forward without draft, a prefill counted as one of these."""
-        return self.tokens / (self.answers + sum(count * float(cost[size]) for size, count in self.sizes.items()))
+    def cost(self, curve: Curve) -> float:
+        """Return what all forwards cost, in forwards without draft, a prefill counted as one of these."""
+        return self.answers + sum(count * float(curve[size]) for size, count in self.sizes.items())
 
-    def per_least_cost(self, cost: Curve) -> float:
+    def per_cost(self, curve: Curve) -> float:
+        """Tokens per cost of a forward without draft."""
+        return self.tokens / self.cost(curve)
+
+    def per_least_cost(self, curve: Curve) -> float:
         """Return the same had just what was right of each draft been sent: what no choice of lengths can pass."""
-        return self.tokens / (self.answers + sum(count * float(cost[size]) for size, count in self.right.items()))
+        return self.tokens / (self.answers + sum(count * float(curve[size]) for size, count in self.right.items()))
 
     def __iadd__(self, other: Tally) -> Tally:
         """Add another's counts."""
@@ -121,18 +127,5 @@ def replay(
         tally.drafted += len(draft)
         tally.sizes[len(draft)] += 1
         tally.right[len(path)] += 1
-        for prob, node in zip(draft.probs.tolist(), range(len(draft)), strict=True):
-            tally.reliability.add(min(int(prob * 10), 9), prob, node in path)
+        tally.reliability.add(draft.probs, path)
     return tally
-
-
-def show_reliability(found: Reliability) -> None:
-    """Print predicted against observed acceptance."""
-    print("\n| path probability | drafted tokens | expected | accepted |\n|---|---|---|---|")
-    for row, count in enumerate(found.counts):
-        if count:
-            print(
-                f"| {row / 10:.1f} to {row / 10 + 0.1:.1f} | {count:.0f} | {found.expected[row] / count:.3f} | "
-                f"{found.hits[row] / count:.3f} |"
-            )
-    print(f"\nexpected calibration error {found.error:.3f}")

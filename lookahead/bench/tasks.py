@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMATS", "Edit", "answer", "encode", "forms", "read_edits", "render", "request"]
+__all__ = ["FORMATS", "Edit", "answer", "encode", "forms", "ids_of", "read_edits", "render", "request"]
 
 FORMATS = ("whole file", "numbered", "indent", "json", "replace", "diff", "blocks")
 _FENCES = {".py": "python", ".js": "javascript", ".go": "go", ".rs": "rust", ".md": "markdown"}
@@ -47,7 +47,7 @@ def read_edits(path: Path) -> Iterator[Edit]:
         given = json.loads(line)
         missing = [name for name in ("path", "instruction", "before", "after") if name not in given]
         if missing:
-            raise SystemExit(f"{path}:{number} lacks {', '.join(missing)}")
+            raise ValueError(f"{path}:{number} lacks {', '.join(missing)}; give them, as benchmarks.mine_edits does")
         yield Edit(given["path"], given["instruction"], given["before"], given["after"], given.get("kind", ""))
 
 
@@ -60,22 +60,34 @@ def forms(edit: Edit, form: str, tokenizer: Any) -> list[list[int]]:
         texts = ["".join(sign + line for line in text.splitlines(keepends=True)) for sign in " -+"]
     else:
         texts = [text]
-    return [tokenizer(one)["input_ids"] for one in texts]
+    return [ids_of(one, tokenizer) for one in texts]
 
 
 def render(edit: Edit, form: str, tokenizer: Any, others: Sequence[Edit] = ()) -> tuple[list[int], list[int]]:
     """Return the ids of the prompt, in the model's chat template, and of the answer; other files come first."""
-    return encode([request(edit, form, (*others, edit))], tokenizer), tokenizer(answer(edit, form))["input_ids"]
+    return encode([request(edit, form, (*others, edit))], tokenizer), ids_of(answer(edit, form), tokenizer)
 
 
 def encode(said: Sequence[str], tokenizer: Any) -> list[int]:
-    """Return the ids of a chat, the user's words and the assistant's in turn, up to where the assistant answers."""
+    """Return the ids of a chat, the user's words and the assistant's in turn, up to where the assistant answers.
+
+    Tokenizers without a chat template get the words one below the other; some templates know no system.
+    """
     roles = ("user", "assistant")
-    chat = [{"role": "system", "content": _SYSTEM}]
-    chat += [{"role": roles[number % 2], "content": words} for number, words in enumerate(said)]
-    ids: list[int] = tokenizer(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))[
-        "input_ids"
-    ]
+    chat = [{"role": roles[number % 2], "content": words} for number, words in enumerate(said)]
+    if not getattr(tokenizer, "chat_template", None):
+        return ids_of("\n\n".join([_SYSTEM, *said, ""]), tokenizer)
+    try:
+        system = [{"role": "system", "content": _SYSTEM}]
+        text = tokenizer.apply_chat_template([*system, *chat], tokenize=False, add_generation_prompt=True)
+    except Exception:  # whatever a template raises by itself
+        text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    return ids_of(text, tokenizer)
+
+
+def ids_of(text: str, tokenizer: Any) -> list[int]:
+    """Return the ids of a text, without the marks that some tokenizers put around whole texts."""
+    ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
     return ids
 
 

@@ -1,0 +1,1 @@
+"""Tasks of real edits, replayed without a model: what drafting would gain."""
