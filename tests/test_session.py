@@ -196,6 +196,9 @@ def test_a_prediction_is_of_its_own_call_alone() -> None:
     again = session.drafter()
     again.begin(said)
     assert not len(again.propose(8))
+    replayed(again, said, answer)  # now the session knows it, too
+    drafter.begin(said, prediction=answer)
+    assert set(drafter.propose(8).sources) == {"prediction"}
 
 
 # ---- Bytes ----

@@ -84,7 +84,8 @@ def ranked(
         Tells the kinds apart: the source of each place, or what a hint names.
     foreign : list of Foreign
         Other texts; they are asked where the sequence's own has no long match. A place in them has to match twice as
-        long as the best one there: as long was worth 2 % less where the prompt holds what is copied.
+        long as the best one there: as long was worth 2 % less where the prompt holds what is copied. A prediction comes
+        before them.
     """
     rows, first, kind = corpus.candidates(_LIMIT, _PER_TOKEN), corpus.first, calibration.kind
     known = rows.tolist()
@@ -94,8 +95,9 @@ def ranked(
         found = [(place, length, kind(name)) for place, length, name in hints if place >= first]
         looked = [corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= first]
         looked = [(place, length) for place, length in looked if length]
-        offers = [(one, offer) for one in foreign for offer in one.offers(max(2 * longest, _FEW), _EXCERPT)]
     sources = corpus.sources([row[0] for row in (*looked, *known)])
+    if longest < _CERTAIN and foreign and "prediction" not in (*sources, *corpus.sources([row[0] for row in found])):
+        offers = [(one, offer) for one in foreign for offer in one.offers(max(2 * longest, _FEW), _EXCERPT)]
     kinds = [kind(source) for source in sources]
     found += [(*place, one) for place, one in zip(looked, kinds, strict=False)]
     kinds = kinds[len(looked) :]
