@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import openai
 
-from benchmarks.replay import show
+from benchmarks.tables import table
 from benchmarks.timing import machine
 
 _NOISE = {"hangs up": 0.1, "sends no JSON": 0.05, "sends too much": 0.05}  # shares of what clients do
@@ -193,32 +193,35 @@ def report(given: argparse.Namespace, seen: Seen, figures: dict[str, float], too
     print(
         f"{machine()}\n{given.model}, {given.clients} clients for {took:.0f} s, at most {given.batch} answers together"
     )
-    show(["clients", "times"], [[kind, str(count)] for kind, count in sorted(seen.ends.items())])
+    print("\n" + table(["clients", "times"], [[kind, str(count)] for kind, count in sorted(seen.ends.items())]))
     rows = []
     for name, seconds in sorted(seen.seconds.items()):
         marks = np.quantile(seconds, (0.5, 0.95, 0.99)).tolist()
         rows.append([name, str(len(seconds)), *(f"{mark:.2f}" for mark in marks), f"{max(seconds):.2f}"])
-    show(["seconds", "number", "50 %", "95 %", "99 %", "most"], rows)
+    print("\n" + table(["seconds", "number", "50 %", "95 %", "99 %", "most"], rows))
     tokens, forwards = figures["lookahead_tokens_total"], figures["lookahead_forwards_total"]
     calls = figures["lookahead_answers_together_count"]
     third = len(seen.memory) // 3
     ends = {name.split('"')[1]: value for name, value in figures.items() if name.startswith("lookahead_answers_total")}
-    show(
-        ["server", ""],
-        [
-            ["tokens per second", f"{tokens / took:.1f}"],
-            ["tokens per forward, all rows", f"{tokens / forwards:.2f}"],
-            ["answers per call", f"{figures['lookahead_answers_together_sum'] / calls:.2f}"],
-            ["answers", ", ".join(f"{value:.0f} {name}" for name, value in sorted(ends.items()))],
+    print(
+        "\n"
+        + table(
+            ["server", ""],
             [
-                "prompt tokens cached",
-                f"{figures['lookahead_cached_tokens_total'] / figures['lookahead_prompt_tokens_total']:.0%}",
+                ["tokens per second", f"{tokens / took:.1f}"],
+                ["tokens per forward, all rows", f"{tokens / forwards:.2f}"],
+                ["answers per call", f"{figures['lookahead_answers_together_sum'] / calls:.2f}"],
+                ["answers", ", ".join(f"{value:.0f} {name}" for name, value in sorted(ends.items()))],
+                [
+                    "prompt tokens cached",
+                    f"{figures['lookahead_cached_tokens_total'] / figures['lookahead_prompt_tokens_total']:.0%}",
+                ],
+                [
+                    "memory, MB: median of the second and last third",
+                    f"{statistics.median(seen.memory[third : 2 * third])}, {statistics.median(seen.memory[2 * third :])}",
+                ],
             ],
-            [
-                "memory, MB: median of the second and last third",
-                f"{statistics.median(seen.memory[third : 2 * third])}, {statistics.median(seen.memory[2 * third :])}",
-            ],
-        ],
+        )
     )
     print(f"unexpected: {len(seen.wrong)}")
     for line, count in collections.Counter(seen.wrong).most_common(10):

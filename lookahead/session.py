@@ -65,7 +65,7 @@ class Session:
         if isinstance(corpora, str | Path | StaticCorpus):
             raise ValueError(f"corpora={corpora!r} is one corpus; allowed is a list of them: corpora=[...]")
         Options.of(options)
-        self.tokenizer = tokenizer
+        self._tokenizer = tokenizer
         self._tokens = None if tokenizer is None else Tokens.of(tokenizer)
         self._options = options
         opened = [one if isinstance(one, StaticCorpus) else StaticCorpus.open(one) for one in corpora]
@@ -81,11 +81,21 @@ class Session:
         **settings
             What `Lookahead` takes beside the tokenizer; they come before the session's options.
         """
-        return Lookahead(self.tokenizer, **{**self._options, **settings}).remember(self._memory)
+        return Lookahead(self._tokenizer, **{**self._options, **settings}).remember(self._memory)
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        """Refuse to be a ``custom_generate`` itself, which would be passed over in silence.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError("a Session does not decode; pass one of its objects: custom_generate=session.lookahead()")
 
     def drafter(self, **options: Any) -> Drafter:
         """Return a `Drafter` that shares what this session has seen; what it says is remembered by its `end`."""
-        drafter = Drafter(self.tokenizer, **{**self._options, **options})
+        drafter = Drafter(self._tokenizer, **{**self._options, **options})
         drafter.memory, drafter.calibration = self._memory, self._memory.calibration
         return drafter
 
@@ -97,7 +107,7 @@ class Session:
         ValueError
             For ids that are no vector of integers from 0 to 2**31 - 1, or for text without a tokenizer.
         """
-        self._memory.add(Drafter(self.tokenizer).ids(text))
+        self._memory.add(Drafter(self._tokenizer).ids(text))
 
     def clear(self) -> None:
         """Forget all texts; how often guesses were right stays known."""

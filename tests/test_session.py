@@ -249,6 +249,14 @@ def test_a_corpus_that_cannot_be_used_is_refused(corpus: Path, tmp_path: Path) -
         Session(corpora=[tmp_path / "none.lkh"])
 
 
+def test_a_session_is_no_lookahead_and_no_tokenizer() -> None:
+    with pytest.raises(TypeError, match=r"custom_generate=session\.lookahead\(\)"):
+        generated(prompt(), Session())
+    for wrong in (Lookahead, Drafter):
+        with pytest.raises(TypeError, match="Session is no tokenizer"):
+            wrong(Session(vocabulary("byte_level")))
+
+
 def test_options_are_checked_at_once() -> None:
     with pytest.raises(TypeError, match="unknown option color"):
         Session(color=1)
@@ -303,6 +311,8 @@ def test_saving_that_fails_leaves_the_last_file(tmp_path: Path, monkeypatch: pyt
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
+    with pytest.raises(FileNotFoundError, match="there is no such folder; make it first"):
+        session.save(tmp_path / "none" / "a.session")
     monkeypatch.setattr("os.replace", fail)
     session.add(text(2, 100))
     with pytest.raises(OSError, match="No space"):

@@ -72,9 +72,11 @@ def check(
     Raises
     ------
     ValueError
-        For settings that cannot be compared, an empty prompt, or one that is too long for the model.
+        For settings that cannot be compared, no prompts, an empty prompt, or one that is too long for the model.
     """
     _refuse_settings(settings)
+    if not prompts:
+        raise ValueError("got no prompts; allowed is a sequence of one and more texts or rows of token ids")
     settings = {"max_new_tokens": 256, **settings}
     rows = [_encoded(model, tokenizer, prompt, number) for number, prompt in enumerate(prompts)]
     for number, row in enumerate(rows, 1):

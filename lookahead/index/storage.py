@@ -12,6 +12,7 @@ for a file of any size. `Stored.verify` reads everything.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import mmap
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 __all__ = ["CORPUS", "SESSION", "Kind", "StorageError", "Stored", "is_corpus", "read", "write"]
 
 MAGIC = b"\x89lkh\r\n\x1a\n"  # as PNG's: shows whether it was sent as text
-VERSION = 1
+VERSION = 2
 _MARK = 0x01020304
 _START = struct.Struct("=8sIIQ")  # then the checksum
 _CHECKSUM = 16
@@ -217,6 +218,8 @@ def _laid_out(kind: Kind, facts: Mapping[str, Any], sections: Mapping[str, NDArr
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a new file beside `path` that takes its name at the end; where something fails it is removed."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder; make it first", str(path.parent))
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(beside, "xb") as file:

@@ -6,9 +6,8 @@ import json
 
 import pytest
 import torch
-from transformers import LogitsProcessorList
 
-from benchmarks.forced import Force
+from benchmarks.forcing import Forced
 from lookahead import Lookahead
 from lookahead.stats import Stats
 from tests.models import tiny
@@ -35,8 +34,8 @@ def decode(prompt: str, answer: str, **options: object) -> Stats:
     ahead = Lookahead(tokenizer, cost="linear:0.002", **options)
 
     def run(**settings: object) -> torch.Tensor:
-        forced = LogitsProcessorList([Force(ids, [said])])
-        return model.generate(ids, max_new_tokens=len(said), do_sample=False, logits_processor=forced, **settings)
+        with Forced(model, ids.shape[1], said):
+            return model.generate(ids, max_new_tokens=len(said), do_sample=False, **settings)
 
     assert run(custom_generate=ahead).equal(run())
     return ahead.stats

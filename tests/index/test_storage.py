@@ -124,7 +124,7 @@ def test_large_sections_are_looked_at_in_places_when_read_and_wholly_when_verifi
         (lambda whole: b"\x89PNG" + whole[4:], "is no corpus"),
         (lambda whole: whole[:40], "is cut off after 40 bytes; build it anew"),
         (lambda whole: whole[:8] + whole[8:12][::-1] + whole[12:], "a machine of another byte order"),
-        (lambda whole: whole[:12] + struct.pack("=I", 7) + whole[16:], "has version 7 of the format, and version 1 is"),
+        (lambda whole: whole[:12] + struct.pack("=I", 7) + whole[16:], "has version 7 of the format, and version 2 is"),
         (lambda whole: whole[:16] + struct.pack("=Q", 2**63) + whole[24:], "its header is not what was written"),
         (lambda whole: whole[:-1], r"has \d+ bytes and was written with \d+: it is cut off"),
     ],
@@ -142,4 +142,4 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         assert not is_corpus(path)
         with pytest.raises(StorageError, match="cannot be read: .*; give a file"):
             read(path)
-    assert storage.VERSION == 1
+    assert storage.VERSION == 2
