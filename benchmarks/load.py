@@ -202,6 +202,7 @@ def report(given: argparse.Namespace, seen: Seen, figures: dict[str, float], too
     tokens, forwards = figures["lookahead_tokens_total"], figures["lookahead_forwards_total"]
     calls = figures["lookahead_answers_together_count"]
     third = len(seen.memory) // 3
+    held = [statistics.median(part) for part in (seen.memory[third : 2 * third], seen.memory[2 * third :])]
     ends = {name.split('"')[1]: value for name, value in figures.items() if name.startswith("lookahead_answers_total")}
     print(
         "\n"
@@ -216,10 +217,7 @@ def report(given: argparse.Namespace, seen: Seen, figures: dict[str, float], too
                     "prompt tokens cached",
                     f"{figures['lookahead_cached_tokens_total'] / figures['lookahead_prompt_tokens_total']:.0%}",
                 ],
-                [
-                    "memory, MB: median of the second and last third",
-                    f"{statistics.median(seen.memory[third : 2 * third])}, {statistics.median(seen.memory[2 * third :])}",
-                ],
+                ["memory, MB: median of the second and last third", f"{held[0]}, {held[1]}"],
             ],
         )
     )
