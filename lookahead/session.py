@@ -145,7 +145,7 @@ class Session:
         stored.verify()
         self._check(stored.facts["fingerprint"], str(path), "start with a new Session")
         known, calibration = self._memory.passages(), self._memory.calibration
-        tokens = stored.array("tokens", np.int32)
+        tokens = stored.array("tokens", np.int32).copy()  # not mapped: the file may be replaced
         parts = np.split(tokens, np.flatnonzero(tokens < 0) + 1)[:-1]
         self._memory.clear()
         self._memory.fill([*(part[:-1] for part in parts), *known])

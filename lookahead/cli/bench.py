@@ -122,8 +122,7 @@ def _expenses(
     lengths = [len(render(edit, formats[0], coder)[0]) for edit in edits]
     measured = MeasuredCost()
     time_forwards(target, measured, min(_LONGEST, int(statistics.median(lengths))), _ROUNDS)
-    (times,) = measured.state().values()
-    return coder, [Expense("measured", measured.curve(budget), times["0"]), *given]
+    return coder, [Expense("measured", measured.curve(budget), measured.plain_seconds), *given]
 
 
 def _plain(expenses: list[Expense], found: list[list[Gain]]) -> list[dict[str, Any]]:

@@ -137,6 +137,12 @@ class MeasuredCost:
         self.curve(budget)
         return self._doubtful[: budget + 1]
 
+    @property
+    def plain_seconds(self) -> float:
+        """What a forward without a draft takes; 0 where nothing was measured yet."""
+        self.curve(0)
+        return self._plain
+
     def forwards(self, seconds: float) -> float:
         """Return how many forwards without a draft take so long; 0 where nothing was measured yet."""
         self.curve(0)

