@@ -261,4 +261,5 @@ def test_the_small_model_is_known_by_its_name(folder: Path, tmp_path: Path) -> N
 
     result = run("index", folder, "-o", tmp_path / "c.lkh", "--tokenizer", "smollm2")
     assert result.exit_code == 0, result.output
-    StaticCorpus.open(tmp_path / "c.lkh", Tokens.of(smollm2.load_tokenizer()))  # raises for another tokenizer's
+    tokenizer = smollm2.load_tokenizer()
+    StaticCorpus.open(tmp_path / "c.lkh", Tokens.of(tokenizer))  # raises for another tokenizer's
