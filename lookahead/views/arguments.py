@@ -9,8 +9,8 @@ from .schemas import Schema
 
 __all__ = ["Arguments", "Frame", "Tags"]
 
-_KEY = re.compile(rb'(\s*)(,?)(\s*)(?:"((?:[^"\\]|\\.)*)"(\s*:\s*)|([A-Za-z_]\w*)(\s*=\s*))(?=\S)', re.DOTALL)
-_ELEMENT = re.compile(rb"\s*,?\s*(?=[^\s,\]])")
+_KEY = re.compile(rb'(\s*)(?:(,)(\s*))?(?:"((?:[^"\\]|\\.)*)"(\s*:\s*)|([A-Za-z_]\w*)(\s*=\s*))(?=\S)', re.DOTALL)
+_ELEMENT = re.compile(rb"\s*(?:,\s*)?(?=[^\s,\]])")
 _CLOSE = re.compile(rb"\s*[}\])]")
 _STRING = {
     quote: re.compile(rb"[^%b\\]*(?:\\.[^%b\\]*)*%b" % (quote, quote, quote), re.DOTALL) for quote in (b'"', b"'")

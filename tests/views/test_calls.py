@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -186,3 +187,17 @@ def test_any_text_may_come(dialect: Dialect, pieces: list[str]) -> None:
         data = piece.encode()
         for part in (data[: len(data) // 2], data[len(data) // 2 :]):
             assert all(replay.feed(part))
+
+
+@pytest.mark.parametrize("begin", ["{", '{"tags": [', '{"path": "a"'])
+def test_endless_blanks_in_a_call_cost_next_to_nothing(begin: str) -> None:
+    calls = Calls(PROMPT)
+    calls.begin([BY_NAME["hermes"]])
+    text = f'<tool_call>\n{{"name": "edit", "arguments": {begin}'
+    watcher, said = Watcher(CALLS), bytearray(text.encode())
+    calls.feed(bytes(said), watcher.feed(bytes(said)), said)
+    started = time.process_time()
+    for _ in range(1000):
+        said += b"\n"
+        calls.feed(b"\n", [], said)
+    assert time.process_time() - started < 0.5, "seconds where two runs of blanks share them in every way"
