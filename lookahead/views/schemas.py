@@ -18,7 +18,7 @@ _AHEAD = 100_000  # characters behind it in which the tool ends
 _RECENT = 32_000  # characters at the end of a text in which tools may have been called
 _DEPTH = 4  # schemas within schemas that are looked at
 _DECODER = json.JSONDecoder()
-_TAGGED = re.compile(r"<function>\s*<name>([^<]+)</name>(.*?)</function>", re.DOTALL)
+_TAGGED, _TAGGED_END = re.compile(r"<function>\s*<name>([^<]+)</name>"), "</function>"
 _TAGGED_KEY = re.compile(r"<parameter>\s*<name>([^<]+)</name>\s*(?:<type>([^<]*)</type>)?")
 _TAGGED_REQUIRED = re.compile(r"<required>(\[[^<]*\])</required>")
 
@@ -69,9 +69,12 @@ def tools(text: str, most: int = 64) -> dict[str, Schema]:
         name, schema, end = _tool(text, at, end)
         if name:
             found[name] = schema
-    for match in _TAGGED.finditer(text):
-        if len(found) < most:
-            found[match[1].strip()] = _tagged(match[2])
+    end = 0
+    while len(found) < most and (match := _TAGGED.search(text, end)):
+        begin, end = match.end(), text.find(_TAGGED_END, match.end())
+        if end < 0:  # nor does a later one end: looking for it from each would take the square of the text's length
+            break
+        found[match[1].strip()] = _tagged(text[begin:end])
     recent = text[-_RECENT:]
     return dict(sorted(found.items(), key=lambda tool: -_named(recent, tool[0])))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -94,3 +95,10 @@ def test_any_text_may_come(pieces: list[str], cut: int) -> None:
 def test_a_schema_may_hold_anything(odd: dict[str, Any]) -> None:
     text = json.dumps({"name": "edit", "parameters": {"properties": {}, **odd}})
     assert list(tools(text)) == ["edit"] and set(tools(text)["edit"].ahead([])) <= {None, "a"}
+
+
+def test_tools_in_tags_that_nothing_closes_are_passed_over_in_time_of_their_length() -> None:
+    started = time.process_time()
+    assert not tools("<function><name>a</name>" * 20_000)
+    assert time.process_time() - started < 2, "over a minute where each looks for its end"
+    assert list(tools(TAGGED + "<function><name>open</name>"))[:1] == list(tools(TAGGED))
