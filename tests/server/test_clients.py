@@ -223,7 +223,7 @@ def test_users_take_turns(gate: Gate) -> None:
             one.chat.completions.create(model=NAME, messages=MESSAGES, max_tokens=2, user=user)
             order.append(user)
 
-    with running() as server, ThreadPoolExecutor(8) as pool:
+    with running(Limits(batch=1)) as server, ThreadPoolExecutor(8) as pool:
         gate.open.clear()
         started = [pool.submit(ask, server, "first")]
         wait_for(lambda: gate.forwards == 1)
@@ -233,7 +233,7 @@ def test_users_take_turns(gate: Gate) -> None:
         gate.open.set()
         for one in started:
             one.result()
-    assert order.index("one") <= 2
+    assert order.index("one") <= 3  # not last; who hears first of two answers is chance
 
 
 def test_users_have_no_part_in_the_caches_of_others() -> None:
