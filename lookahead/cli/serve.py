@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .usage import usage
+from .usage import UNAVAILABLE, usage
 
 __all__ = ["serve"]
 
@@ -86,7 +86,7 @@ def _server() -> Any:
         if package not in _NEEDED:
             raise
         typer.echo(f"lookahead serve needs the package {package}; run: pip install 'hf-lookahead[server]'", err=True)
-        raise typer.Exit(69) from error
+        raise typer.Exit(UNAVAILABLE) from error
     return serving
 
 

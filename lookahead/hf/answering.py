@@ -10,6 +10,7 @@ import torch
 
 from . import names
 from .listening import Bias, Chances, Listener, Repetition, TokenChances
+from .loading import context_length
 from .loop import Lookahead
 from .prefixes import Prefixes
 from .rows import RowCriteria, RowProcessors
@@ -20,7 +21,6 @@ __all__ = [
     "Settings",
     "answer",
     "answer_together",
-    "context_length",
     "end_tokens",
     "go_together",
     "is_sampled",
@@ -202,12 +202,6 @@ def end_tokens(model: Any) -> frozenset[int]:
     """Return the tokens that end an answer."""
     ends = model.generation_config.eos_token_id
     return frozenset([] if ends is None else [ends] if isinstance(ends, int) else ends)
-
-
-def context_length(model: Any) -> int | None:
-    """Return how many tokens prompt and answer may have together; None where the model does not say."""
-    length: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return length
 
 
 def is_sampled(model: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from transformers.utils import logging
 
 from . import smollm2
 
-__all__ = ["DTYPES", "SMALL", "answer_length", "load", "load_tokenizer", "room_behind"]
+__all__ = ["DTYPES", "SMALL", "answer_length", "context_length", "load", "load_tokenizer", "room_behind"]
 
 SMALL = "smollm2"  # the model that comes as a package
 
@@ -50,17 +52,11 @@ def load(name: str, dtype: str = "auto", device: str | None = None, trust_remote
         small, tokenizer = smollm2.load()
         return small.to(place, None if dtype == "auto" else getattr(torch, dtype)), tokenizer
     source = _source(name)
-    try:
+    with _loading(name, "a folder that save_pretrained has written"):
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
         model: Any = AutoModelForCausalLM.from_pretrained(
             source, dtype=dtype if dtype == "auto" else getattr(torch, dtype), trust_remote_code=trust_remote_code
         )
-    except (OSError, ValueError, ImportError) as error:
-        said = " ".join(str(error).split())
-        raise ValueError(
-            f"{name} cannot be loaded; allowed is a folder that save_pretrained has written, or a name on the Hugging "
-            f"Face hub, which must be within reach. transformers says: {said}"
-        ) from error
     return model.eval().to(place), tokenizer
 
 
@@ -76,14 +72,27 @@ def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
     """
     if name == SMALL:
         return smollm2.load_tokenizer()
-    try:
+    with _loading(name, "a folder where save_pretrained put a tokenizer"):
         return AutoTokenizer.from_pretrained(str(Path(name).expanduser()), trust_remote_code=trust_remote_code)
+
+
+@contextlib.contextmanager
+def _loading(name: str, allowed: str) -> Iterator[None]:
+    """Tell what transformers says where it cannot load something, and what is allowed beside a name on the hub."""
+    try:
+        yield
     except (OSError, ValueError, ImportError) as error:
         said = " ".join(str(error).split())
         raise ValueError(
-            f"{name} cannot be loaded; allowed is a folder where save_pretrained put a tokenizer, or a name on the "
-            f"Hugging Face hub, which must be within reach. transformers says: {said}"
+            f"{name} cannot be loaded; allowed is {allowed}, or a name on the Hugging Face hub, which must be within "
+            f"reach. transformers says: {said}"
         ) from error
+
+
+def context_length(model: Any) -> int | None:
+    """Return how many tokens prompt and answer may have together; None where the model does not say."""
+    length: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return length
 
 
 def answer_length(model: Any, prompt: int, wanted: int | None) -> int:
@@ -108,7 +117,7 @@ def room_behind(model: Any, name: str, prompt: int, new: int) -> int | None:
     ValueError
         Where they are too few for the new tokens; the message gives the prompt's `name`.
     """
-    positions: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    positions = context_length(model)
     if positions is None:
         return None
     room = positions - prompt

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..hf.answering import Settings, context_length, is_sampled, vocabulary_size
+from ..hf.answering import Settings, is_sampled, vocabulary_size
+from ..hf.loading import context_length
 from ..hf.grammars import Grammars
 from .chat import Prompts, joined
 from .choices import ChatChoice, Choice, TextChoice
