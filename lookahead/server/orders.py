@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from ..hf.answering import Settings, is_sampled, vocabulary_size
-from ..hf.loading import context_length
 from ..hf.grammars import Grammars
+from ..hf.loading import context_length
 from .chat import Prompts, joined
 from .choices import ChatChoice, Choice, TextChoice
 from .errors import bad_request
