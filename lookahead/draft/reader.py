@@ -10,7 +10,7 @@ import numpy as np
 
 from ..index.corpus import Corpus
 from ..views.calls import CALLS
-from ..views.dialects import of_prompt
+from ..views.dialects import Dialect, of_prompt
 from ..views.forms import FORMS, form
 from ..views.forms.form import Form, Passage, surface
 from ..views.hunks import HEADER, Hunks, Line
@@ -76,6 +76,7 @@ class Reader:
         self._shelf = Shelf(corpus, tokens)
         self._dictation = Dictation(self._shelf, tokens, None)
         self._prompt = ""
+        self._dialects: list[Dialect] = []
         self._passages: list[Passage] = []
         self._sources: list[str] = []
         self._written: set[tuple[str, int]] = set()
@@ -104,8 +105,8 @@ class Reader:
         """Put prediction and prompt into the corpus, behind the views that any answer may need; return the hints."""
         pieces = self._tokens.pieces(prompt)
         text = b"".join(pieces).decode("utf-8", "replace")
-        blocks, dialects = named_blocks(text), of_prompt(text)
-        for skeleton in skeletons([path for _, path in blocks], dialects):
+        blocks, self._prompt, self._dialects = named_blocks(text), text, of_prompt(text)
+        for skeleton in skeletons([path for _, path in blocks], self._dialects):
             self._shelf.write_fixed(skeleton)
         if prediction:
             expected = self._tokens.pieces(prediction)
@@ -121,14 +122,13 @@ class Reader:
         self._file(found, blocks)
         if prediction:
             self._hint(self._expected, DICTATED)
-        self._prompt = text
         return self.start(phrases)
 
     def start(self, phrases: Phrases | None) -> list[Hint]:
         """Begin the answer; return the hints."""
         self._dictation = Dictation(self._shelf, self._tokens, phrases)
         last = self._prompt[-_BEFORE:].encode("utf-8", "replace")
-        for hint in self._dictation.begin(self._prompt, of_prompt(self._prompt), last):
+        for hint in self._dictation.begin(self._prompt, self._dialects, last):
             self._hint(*hint)
         return self._hints
 
@@ -138,8 +138,9 @@ class Reader:
         text = b"".join(pieces).decode("utf-8", "replace")
         blocks, found = named_blocks(text), self._find(text, "prompt")
         self._prompt += text
+        self._dialects = of_prompt(self._prompt)
         with self._shelf.aside("prompt"):
-            for skeleton in skeletons([path for _, path in blocks], of_prompt(self._prompt)):
+            for skeleton in skeletons([path for _, path in blocks], self._dialects):
                 self._shelf.write_fixed(skeleton)
             self._write_plain(found)
         self._corpus.relabel("prompt")
@@ -150,7 +151,7 @@ class Reader:
         """Return a reader of a copy of the corpus that has read the same prompt; no answer has begun."""
         other = Reader(corpus, self._tokens)
         other._shelf, other._shifts = self._shelf.fork(corpus), self._shifts.fork()
-        other._prompt = self._prompt
+        other._prompt, other._dialects = self._prompt, self._dialects
         other._passages, other._sources = self._passages.copy(), self._sources.copy()
         other._files, other._written = {path: known.copy() for path, known in self._files.items()}, self._written.copy()
         return other
