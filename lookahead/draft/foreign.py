@@ -73,7 +73,7 @@ class Foreign:
             if self._cursor.match_length >= least:
                 rows = self._cursor.candidates(_PLACES, 1).tolist()
                 found += [(position, match) for position, match, _ in rows if match >= least]
-        return [Offer(position, match, _passage(tokens, position, length)) for position, match in found]
+        return [Offer(place, match, self._cursor.continuation(place, length)) for place, match in found]
 
     def took(self, position: int) -> None:
         """Note that the token at a position was copied, and right."""
@@ -140,10 +140,3 @@ class Recalled(Foreign):
             if self._epoch == self._texts.epoch:
                 self._texts.touch(position)
                 super().took(position)
-
-
-def _passage(tokens: NDArray[np.int32], position: int, length: int) -> NDArray[np.int32]:
-    """Copy tokens from a position on, up to a border."""
-    found = tokens[position : position + length].copy()
-    borders = np.flatnonzero(found < 0)
-    return found[: borders[0]] if borders.size else found

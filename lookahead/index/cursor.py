@@ -40,6 +40,10 @@ class Cursor:
         """Length of the longest end of the stream that the tree holds."""
         return int(self._state[kernels.LENGTH] - self._state[kernels.LEAF])
 
+    def continuation(self, position: int, length: int) -> NDArray[np.int32]:
+        """Copy up to `length` tokens of the tree from `position` on, int32; stops at a border."""
+        return self._tree.continuation(position, length)
+
     def candidates(self, limit: int = 16, per_token: int = 4, longest: int = 64) -> NDArray[np.void]:
         """Places to copy from, CANDIDATE [at most limit], as `SuffixTree.candidates` gives them.
 
