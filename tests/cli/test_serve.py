@@ -30,12 +30,9 @@ GIVEN: dict[str, Any] = {"messages": MESSAGES, "max_tokens": 40, "temperature": 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Save the tiny model that chats."""
-    from tests.server.serving import model, tokenizer
+    from tests.server.serving import saved
 
-    place = tmp_path_factory.mktemp("served") / "tiny"
-    model().save_pretrained(place)
-    tokenizer().save_pretrained(place)
-    return place
+    return saved(tmp_path_factory.mktemp("served") / "tiny")
 
 
 def expected() -> tuple[str, int]:

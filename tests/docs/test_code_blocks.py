@@ -22,12 +22,9 @@ MESSAGES = [{"role": "user", "content": "def total(items):\n    result = 0\n    
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.server.serving import model, tokenizer
+    from tests.server.serving import saved
 
-    path = tmp_path_factory.mktemp("models") / "tiny"
-    model().save_pretrained(path)
-    tokenizer().save_pretrained(path)
-    return path
+    return saved(tmp_path_factory.mktemp("models") / "tiny")
 
 
 @pytest.fixture

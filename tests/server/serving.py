@@ -8,6 +8,7 @@ import functools
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -54,6 +55,13 @@ def vanilla(ids: torch.Tensor, seed: int = 0, **kwargs: Any) -> tuple[str, list[
     torch.manual_seed(seed)
     out = model().generate(ids, attention_mask=torch.ones_like(ids), **kwargs)[0, ids.shape[1] :].tolist()
     return tokenizer().decode(out, skip_special_tokens=True), out
+
+
+def saved(folder: Path) -> Path:
+    """Write the tiny model that chats into a folder."""
+    model().save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    return folder
 
 
 class Running:
