@@ -12,7 +12,7 @@ from .draft.drafter import Drafter
 from .draft.memory import Memory
 from .hf.loop import Lookahead
 from .index.static_corpus import StaticCorpus
-from .index.storage import SESSION, StorageError, read, write
+from .index.storage import SESSION, check_tokenizer, read, write
 from .options import Options
 from .views.tokens import Tokens
 
@@ -69,8 +69,10 @@ class Session:
         self._tokens = None if tokenizer is None else Tokens.of(tokenizer)
         self._options = options
         opened = [one if isinstance(one, StaticCorpus) else StaticCorpus.open(one) for one in corpora]
-        for corpus in opened:
-            self._check(corpus.fingerprint, f"the corpus {corpus.name}", "build one with this one: lookahead index")
+        given = self._fingerprint if opened else ""
+        for corpus in opened if given else ():  # without a tokenizer the caller vouches for the ids
+            then = "build one with this one: lookahead index"
+            check_tokenizer(f"the corpus {corpus.name}", corpus.fingerprint, given, then)
         self._memory = Memory(max_bytes, opened)
 
     def lookahead(self, **settings: Any) -> Lookahead:
@@ -143,22 +145,14 @@ class Session:
         """
         stored = read(Path(path).expanduser(), SESSION)
         stored.verify()
-        self._check(stored.facts["fingerprint"], str(path), "start with a new Session")
-        known, calibration = self._memory.passages(), self._memory.calibration
-        tokens = stored.array("tokens", np.int32).copy()  # not mapped: the file may be replaced
-        parts = np.split(tokens, np.flatnonzero(tokens < 0) + 1)[:-1]
-        self._memory.clear()
-        self._memory.fill([*(part[:-1] for part in parts), *known])
-        calibration.restore(stored.facts["kinds"], stored.array("evidence", calibration.evidence.dtype))
+        if given := self._fingerprint:
+            check_tokenizer(str(path), stored.facts["fingerprint"], given, SESSION.again)
+        calibration, tokens = self._memory.calibration, stored.array("tokens", np.int32).copy()  # the file may change
+        evidence = stored.array("evidence", calibration.evidence.dtype)
+        self._memory.fill([part[:-1] for part in np.split(tokens, np.flatnonzero(tokens < 0) + 1)[:-1]])
+        calibration.restore(stored.facts["kinds"], evidence)
 
     @property
     def _fingerprint(self) -> str:
+        """That of the tokenizer, empty without one."""
         return "" if self._tokens is None else self._tokens.fingerprint
-
-    def _check(self, fingerprint: str, what: str, then: str) -> None:
-        """Refuse what was written with another tokenizer; without one, the caller vouches for the ids."""
-        if self._tokens is not None and fingerprint != self._fingerprint:
-            raise StorageError(
-                f"{what} was made with another tokenizer ({fingerprint or 'none'}; this one is {self._fingerprint}); "
-                f"{then}"
-            )

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lookahead import Drafter, Lookahead, Session
 from lookahead.index.corpus import Corpus
 from lookahead.index.static_corpus import Document, StaticCorpus, build
+from lookahead.index.storage import SESSION, write
 from lookahead.views.tokens import Tokens
 from tests.models import VOCABULARY, prompt, tiny
 from tests.vocabularies import SAMPLE, letters, vocabulary
@@ -300,6 +301,25 @@ def test_a_file_that_is_no_session_is_refused_and_nothing_is_lost(tmp_path: Path
             session.load(path)
     said, answer = Drafter(tokenizer).ids("Write a.py\n"), Drafter(tokenizer).ids(SAMPLE)
     assert replayed(session.drafter(), said, answer) < len(answer) / 4
+
+
+def test_what_is_loaded_comes_beneath_what_is_known_and_conversations_go_on(tmp_path: Path) -> None:
+    session, said = Session(**FIXED), text(1, 2000)
+    session.drafter().begin(said)
+    before = session.nbytes
+    Session(**FIXED).save(tmp_path / "empty.session")
+    session.load(tmp_path / "empty.session")
+    assert session.nbytes == before
+
+
+def test_a_file_whose_evidence_is_of_another_kind_takes_nothing(tmp_path: Path) -> None:
+    session, answer = Session(**FIXED), text(1, 100)
+    session.add(answer)
+    sections = {"tokens": np.array([1, 2, -1], np.int32), "evidence": np.zeros(3)}
+    write(tmp_path / "a.session", {"fingerprint": "", "kinds": {}}, sections, SESSION)
+    with pytest.raises(ValueError, match="has no section evidence"):
+        session.load(tmp_path / "a.session")
+    assert replayed(session.drafter(), text(2, 50), answer) < 12
 
 
 def test_saving_that_fails_leaves_the_last_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

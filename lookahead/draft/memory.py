@@ -119,7 +119,7 @@ class Memory:
             return self._texts.passages()
 
     def fill(self, passages: Sequence[NDArray[np.int32]]) -> None:
-        """Remember passages as `passages` gave them."""
+        """Remember passages as `passages` gave them, as less useful than what is remembered already."""
         with self._lock:
             self._texts.fill(list(passages))
 

@@ -94,10 +94,16 @@ class Remembered:
         return [tokens[self._starts[one] : ends[one] - 1].copy() for one in order]
 
     def fill(self, passages: list[NDArray[np.int32]]) -> None:
-        """Take in passages as they are, the least recently useful first; those that have no room are left out."""
+        """Take in passages as they are, the least recently useful first, as less useful than all that is known."""
+        self._rebuild([*passages, *self.passages()])
+        self._fit()
+
+    def _rebuild(self, passages: list[NDArray[np.int32]]) -> None:
+        """Hold these passages, the least recently useful first, and nothing else."""
+        self._begin()
+        self.epoch += 1
         for passage in passages:
             self._append(passage)
-        self._fit()
 
     def _fit(self) -> None:
         """Where the bytes pass the cap, keep of the passages that were useful last as many as fill half of it.
@@ -114,15 +120,12 @@ class Remembered:
                 left -= passage.size + 1
                 if left <= 0:
                     break
-            self._begin()
-            self.epoch += 1
-            for passage in reversed(kept):
-                self._append(passage)
+            self._rebuild(kept[::-1])
             aim /= 2
 
 
 def _runs(marked: NDArray[np.bool_]) -> list[list[int]]:
     """Return where runs of marked places begin and end."""
-    steps = np.diff(np.concatenate(([False], marked, [False])).astype(np.int8))
-    found: list[list[int]] = np.stack((np.flatnonzero(steps > 0), np.flatnonzero(steps < 0)), 1).tolist()
+    borders = np.flatnonzero(np.diff(marked, prepend=False, append=False))
+    found: list[list[int]] = borders.reshape(-1, 2).tolist()
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import static_corpus_kernels as kernels
-from .storage import StorageError, Stored, read, write
+from .storage import Stored, check_tokenizer, read, write
 from .suffix_array import places_in_order
 from .suffix_tree import CANDIDATE, token_array
 
@@ -133,11 +133,9 @@ class StaticCorpus:
         if tokenizer is not None and not isinstance(given, str):
             raise TypeError(f"{type(tokenizer).__name__} has no fingerprint; give views.tokens.Tokens.of(tokenizer)")
         corpus = cls(read(Path(path).expanduser()))
-        if given not in (None, corpus.fingerprint):
-            raise StorageError(
-                f"{path} was made with another tokenizer ({corpus.fingerprint}; this one is {given}); "
-                "build a corpus with this one: lookahead index PATH -o OTHER.lkh --tokenizer NAME_OR_FOLDER"
-            )
+        if given is not None:
+            then = "build a corpus with this one: lookahead index PATH -o OTHER.lkh --tokenizer NAME_OR_FOLDER"
+            check_tokenizer(str(path), corpus.fingerprint, given, then)
         return corpus
 
     def verify(self) -> None:

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CORPUS", "SESSION", "Kind", "StorageError", "Stored", "is_corpus", "read", "write"]
+__all__ = ["CORPUS", "SESSION", "Kind", "StorageError", "Stored", "check_tokenizer", "is_corpus", "read", "write"]
 
 MAGIC = b"\x89lkh\r\n\x1a\n"  # as PNG's: shows whether it was sent as text
 VERSION = 2
@@ -51,6 +51,14 @@ SESSION = Kind("session", "a file that Session.save has written", "start with a 
 
 class StorageError(ValueError):
     """A file that cannot be used: what was found, what is needed, and what to do."""
+
+
+def check_tokenizer(what: str, fingerprint: str, given: str, then: str) -> None:
+    """Refuse what was made with a tokenizer of another fingerprint than the given one; `then` says what to do."""
+    if fingerprint != given:
+        raise StorageError(
+            f"{what} was made with another tokenizer ({fingerprint or 'none'}; this one is {given}); {then}"
+        )
 
 
 class Stored:
