@@ -18,7 +18,9 @@ PRIOR = 0.002  # forwards that a draft token costs where nothing else is known; 
 _KNOTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096)
 _SIZES = np.arange(_KNOTS[-1] + 1)
 _NEAREST = np.abs(_SIZES[:, None] - np.array(_KNOTS)).argmin(axis=1)  # the knot that stands for each size
-_PLAUSIBLE = 1.0 + np.array(_KNOTS, np.float64)  # what feeding the tokens one after the other would cost
+# How many forwards with the draft of one knot (row) feed the tokens of another (column); inf where one is the larger.
+_PIECES = np.array([[-(-(more + 1) // (some + 1)) if more >= some else np.inf for more in _KNOTS] for some in _KNOTS])
+_PLAUSIBLE = _PIECES[0]  # what feeding the tokens one after the other would cost
 _KEPT = 9  # latest times of a knot, of which the median counts
 _AGE = 1024  # forwards after which a time counts no more
 _TWICE = 2  # times of late, below which a knot is in doubt
@@ -75,7 +77,8 @@ class MeasuredCost:
 
     A loaded or paused machine spoils times, and what looks too dear to be drafted is not measured again by itself. So
     a knot is in doubt until it was measured twice of late. One in doubt is held to cost no more than feeding its tokens
-    one after the other, ``1 + k``; and `Probes` look at it, paid out of `credit`.
+    in pieces whose cost is not in doubt, one after the other at most: ``1 + k``; and `Probes` look at it, paid out of
+    `credit`.
 
     Attributes
     ----------
@@ -175,7 +178,10 @@ class MeasuredCost:
         base = self._bases[context]
         rising = _rising(np.interp(np.arange(len(_KNOTS)), knots, np.array(values) / base[knots]) * base, counted)
         doubtful, curve = counted < _TWICE, rising / rising[0]
-        capped = np.where(doubtful, np.minimum(curve, _PLAUSIBLE), curve)
+        known = ~doubtful
+        known[0] = True
+        pieces = (curve[known, None] * _PIECES[known]).min(axis=0)
+        capped = np.where(doubtful, np.minimum(curve, pieces), curve)
         return np.maximum.accumulate(capped), float(rising[0]), doubtful
 
     # ---- To keep ----

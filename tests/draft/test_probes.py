@@ -69,6 +69,7 @@ SPOILT = {"0": {"0": [1.0, 0], "4": [8.0, 0], "48": [81.0, 0]}}  # once found on
 @example(SPOILT, (0.15, 0.7), 0.9, 0, 0.03)
 @example({"0": {"0": [1.0, 0], "128": [1.0, 0]}}, (0.9, 1.0), 0.5, 0, 0.03)
 @example({"0": {"0": [1e9, 0], "4": [1e-9, 0]}}, (0.01, 1.0), 0.99, 0, 0.03)
+@example({"0": {"0": [1.0, 0], "8": [1.0, 0], "16": [16.0, 0]}}, (0.25, 0.5), 0.9375, 0, 1.0)
 def test_whatever_was_kept_drafts_become_those_of_the_true_costs(
     kept: Any, shape: tuple[float, float], chance: float, seed: int, plain: float
 ) -> None:
