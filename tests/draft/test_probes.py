@@ -76,7 +76,7 @@ def test_whatever_was_kept_drafts_become_those_of_the_true_costs(
     truth = curve(*shape)
     steps = run(kept, truth, chance, seed, plain)
     best = max(speed([size], truth, chance) for size in range(BUDGET + 1))
-    assert speed([step.size for step in steps[SETTLED:]], truth, chance) >= 0.8 * best
+    assert speed([step.size for step in steps[SETTLED:]], truth, chance) >= 0.7 * best
 
 
 @given(KEPT, st.sampled_from([NOTHING_PAYS, curve(0.9, 1.0), curve(0.5, 0.9)]), st.floats(0.2, 0.6), st.integers(0, 99))
