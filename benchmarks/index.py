@@ -25,7 +25,7 @@ from lookahead._jit import kernel
 from lookahead.index.suffix_tree import SuffixTree, warm_up
 
 Tokens = NDArray[np.int32]
-SIZES = {"1k": 1_000, "8k": 8_000, "128k": 128_000, "1M": 1_000_000}
+SIZES = {"1k": 1_000, "8k": 8_000, "128k": 128_000, "1M": 1_000_000, "10M": 10_000_000}
 ADVERSARIAL_SIZE = 1_000_000
 PROBES = 3_000  # tokens appended one by one, with all queries after each
 
@@ -58,10 +58,13 @@ def scan(text: Tokens, longest: int) -> int:
 
 
 def code_tokens(size: int) -> tuple[str, Tokens]:
-    """Tokenize the standard library's sources, in a fixed shuffled order: (name of the tokenizer, int32 [size])."""
+    """Tokenize the standard library, then the packages, in a fixed order: (name of the tokenizer, int32 [size])."""
     name, encode = tokenizer()
-    files = sorted(p for p in Path(sysconfig.get_path("stdlib")).rglob("*.py") if "site-packages" not in p.parts)
-    random.Random(0).shuffle(files)
+    files = list[Path]()
+    for folder in ("stdlib", "purelib"):
+        found = sorted(Path(sysconfig.get_path(folder)).rglob("*.py"))
+        random.Random(0).shuffle(found)
+        files += [path for path in found if folder == "purelib" or "site-packages" not in path.parts]
     ids: list[int] = []
     for begin in range(0, len(files), 64):
         for one in encode([path.read_text("utf-8", "replace") for path in files[begin : begin + 64]]):
@@ -184,23 +187,26 @@ def extras(tokens: Tokens) -> None:
 
 
 def arctic(tokens: Tokens) -> None:
-    """Print the same of Arctic's suffix tree, where it is installed."""
+    """Print the same of Arctic's suffix tree, where it is installed; the last tokens are appended one by one."""
     try:
         from arctic_inference.suffix_decoding._C import SuffixTree as ArcticTree  # type: ignore[import-not-found]
     except ImportError:
         print("Arctic's suffix tree: arctic_inference is not installed")
         return
+    text, size = tokens, tokens.size - PROBES
     for depth in (24, 64):
-        times = []
-        for _ in range(3):
-            tree = ArcticTree(depth)
-            times.append(timed(lambda tree=tree: tree.extend_ndarray(0, tokens)))  # type: ignore[misc]
-        ask = partial(tree.speculate_ndarray, tokens[-depth:].copy(), depth, 1.0, 0.0, 0.1, False)
+        tree = ArcticTree(depth)
+        build_time = timed(lambda tree=tree: tree.extend_ndarray(0, text[:size]))  # type: ignore[misc]
+        memory, appends, asks = tree.estimate_memory() / size, [], []
+        for end in range(size + 1, text.size + 1):
+            new, context = text[end - 1 : end].copy(), text[end - depth : end].copy()
+            appends.append(timed(partial(tree.extend_ndarray, 0, new)) * 1e6)
+            asks.append(timed(partial(tree.speculate_ndarray, context, 32, 1.0, 0.0, 0.1, False)) * 1e6)
         print(
-            f"Arctic's suffix tree, depth {depth}, {tokens.size} tokens: "
-            f"build {statistics.median(times) / tokens.size * 1e9:.0f} ns/token, "
-            f"speculate {statistics.median(timed(ask) for _ in range(501)) * 1e6:.1f} us, "
-            f"{tree.estimate_memory() / tokens.size:.0f} B/token"
+            f"Arctic's suffix tree, depth {depth}, {size} tokens: build {build_time / size * 1e9:.0f} ns/token, "
+            f"append {np.mean(appends):.2f} us, speculate(32) p50 {np.percentile(asks, 50):.1f} and "
+            f"p99 {np.percentile(asks, 99):.1f} us, {memory:.0f} B/token",
+            flush=True,
         )
 
 
@@ -215,7 +221,8 @@ def main() -> None:
     warm_up()
     scan(np.zeros(9, np.int32), 5)
     name, tokens = code_tokens(max(SIZES.values()) + PROBES)
-    print(f"sources of the standard library, {name}; us per call from Python, after each of {PROBES} appended tokens\n")
+    print(f"sources of the standard library and of installed packages, {name}")
+    print(f"us per call from Python, after each of {PROBES} appended tokens\n")
     row("", ["build", "append", "append", "append", "match", "match", "candidates", "candidates", "memory", "scan of"])
     row("", ["ns/token", "mean", "p50", "p99", "p50", "p99", "p50", "p99", "B/token", "5-grams"])
     for label, size in SIZES.items():
@@ -223,8 +230,9 @@ def main() -> None:
     for label, stream in adversarial_streams(ADVERSARIAL_SIZE + PROBES):
         measure(label, stream[:ADVERSARIAL_SIZE], stream[ADVERSARIAL_SIZE:])
     warm_starts()
-    extras(tokens)
-    arctic(tokens[: SIZES["1M"]])
+    extras(tokens[: SIZES["1M"]])
+    for size in (SIZES["1M"], SIZES["10M"]):
+        arctic(tokens[: size + PROBES])
 
 
 if __name__ == "__main__":

@@ -67,7 +67,6 @@ def test_attention_implementations(attention: str, tree: bool) -> None:
         {"top_k": 8, "top_p": 0.9, "repetition_penalty": 1.1},
         {"renormalize_logits": True, "top_p": 0.9},
     ],
-    ids=str,
 )
 def test_sampling_with_a_seed(settings: dict[str, Any]) -> None:
     for seed in range(4):
@@ -96,7 +95,6 @@ def test_sampling_with_a_seed(settings: dict[str, Any]) -> None:
         {"prefill_chunk_size": 16},
         {"max_time": 0.0},
     ],
-    ids=str,
 )
 def test_generation_settings(settings: dict[str, Any]) -> None:
     for seed in range(3):

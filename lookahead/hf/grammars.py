@@ -1,4 +1,4 @@
-"""Answers that follow a JSON schema, through xgrammar."""
+"""Answers that follow a JSON schema or a structural tag, through xgrammar."""
 
 from __future__ import annotations
 
@@ -36,19 +36,33 @@ class Grammars:
         ValueError
             For a schema that xgrammar does not understand or that is too large, and where it is not installed.
         """
+        wanted = {"type": "object"} if schema is None else schema
+        return self._processors("compile_json_schema", wanted, any_whitespace=schema is None)
+
+    def of_tag(self, tag: dict[str, Any]) -> Callable[[], Any]:
+        """Return what makes the logits processor of an answer in the form of a structural tag of xgrammar.
+
+        Raises
+        ------
+        ValueError
+            As `of_json`.
+        """
+        return self._processors("compile_structural_tag", tag)
+
+    def _processors(self, compile_by: str, wanted: Any, **options: Any) -> Callable[[], Any]:
+        """Return what makes the logits processor of an answer in the form that a method of the compiler is given."""
         try:
             from xgrammar.contrib.hf import LogitsProcessor
         except ModuleNotFoundError as error:
             raise ValueError(_INSTALL) from error
-        wanted = {"type": "object"} if schema is None else schema
         text = json.dumps(wanted)
         _check_size(wanted, text)
         with self._lock:
-            grammar = self._compiled(text, any_whitespace=schema is None)
+            grammar = self._compiled(compile_by, text, **options)
         return lambda: LogitsProcessor(grammar)
 
-    def _compiled(self, schema: str, any_whitespace: bool) -> Any:
-        """Return the grammar of a schema."""
+    def _compiled(self, compile_by: str, wanted: str, **options: Any) -> Any:
+        """Return a compiled grammar."""
         import xgrammar
 
         if self._compiler is None:
@@ -56,7 +70,7 @@ class Grammars:
             info = xgrammar.TokenizerInfo.from_huggingface(self._tokenizer, vocab_size=size)
             self._compiler = xgrammar.GrammarCompiler(info, cache_limit_bytes=_KEPT_BYTES)
         try:
-            return self._compiler.compile_json_schema(schema, any_whitespace=any_whitespace)
+            return getattr(self._compiler, compile_by)(wanted, **options)
         except (RuntimeError, ValueError) as error:
             said = " ".join(str(error).split())
             raise ValueError(

@@ -64,7 +64,10 @@ class Orders:
         if request.top_logprobs is not None and not request.logprobs:
             raise bad_request("top_logprobs is given without logprobs; set logprobs to true, too", "top_logprobs")
         form = self._prompts.form if request.tools and request.tool_choice != "none" else None
-        make = partial(Job, user=user, prompt=prompt, outbox=outbox, stops=_stops(request))
+        is_single, stops = request.parallel_tool_calls is False, _stops(request)
+        if form is not None and is_single and form.closing:
+            stops.append(form.closing)
+        make = partial(Job, user=user, prompt=prompt, outbox=outbox, stops=stops)
         jobs = [
             make(
                 index=index,
@@ -76,7 +79,7 @@ class Orders:
         ]
         choices: list[Choice] = []
         for index in range(count):
-            tools = None if form is None else ToolStream(form, opening)
+            tools = None if form is None else ToolStream(form, opening, _tools(request), is_single)
             choices.append(ChatChoice(index, self._tokenizer, top, tools))
         return Order(jobs, choices, [len(prompt)])
 
@@ -134,18 +137,18 @@ class Orders:
     def _forced_call(self, request: ChatRequest) -> tuple[str, Callable[[], Any]]:
         """Return how an answer begins that has to call a tool, and what keeps it to the tool's arguments."""
         choice, form = request.tool_choice, self._prompts.form
-        tools = [(one.function.name, one.function.parameters) for one in request.tools or []]
+        tools = _tools(request)
         if isinstance(choice, ToolChoice):
             tools = [one for one in tools if one[0] == choice.function.name]
         if not tools or form is None:
             raise bad_request("tool_choice asks for a tool that is not among tools; add it, or say auto", "tool_choice")
-        opening, schema = forced(form, tools)
-        return opening, self._compiled(schema, "tool_choice")
+        opening, wanted = forced(form, tools)
+        return opening, self._compiled(wanted, "tool_choice", form.has_tags)
 
-    def _compiled(self, schema: Any, param: str) -> Callable[[], Any]:
-        """Return what makes the processor that keeps answers to a JSON schema."""
+    def _compiled(self, wanted: Any, param: str, is_tag: bool = False) -> Callable[[], Any]:
+        """Return what makes the processor that keeps answers to a JSON schema, or to a structural tag."""
         try:
-            return self._grammars.of_json(schema)
+            return self._grammars.of_tag(wanted) if is_tag else self._grammars.of_json(wanted)
         except ValueError as error:
             raise bad_request(str(error), param) from error
 
@@ -210,7 +213,12 @@ class Orders:
 def _stops(request: Sampled) -> list[str]:
     """Return the stop sequences."""
     stop = request.stop
-    return [] if stop is None else [stop] if isinstance(stop, str) else stop
+    return [] if stop is None else [stop] if isinstance(stop, str) else [*stop]
+
+
+def _tools(request: ChatRequest) -> list[tuple[str, dict[str, Any] | None]]:
+    """Return the names of the tools, and the JSON schemas of their arguments."""
+    return [(one.function.name, one.function.parameters) for one in request.tools or []]
 
 
 def _predicted(prediction: Prediction | None) -> str | None:

@@ -151,8 +151,8 @@ class ChatRequest(Sampled):
     tools: list[Tool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    # taken and left alone: they change nothing here
     parallel_tool_calls: bool | None = None
+    # taken and left alone: they change nothing here
     reasoning_effort: str | None = None
     verbosity: str | None = None
     service_tier: str | None = None

@@ -1,12 +1,14 @@
-"""Calls of tools, found in what a model writes: the forms of Hermes and Qwen, of Llama, and of Mistral."""
+"""Calls of tools, found in what a model writes: the forms of Hermes and Qwen, Qwen3-Coder, Llama, and Mistral."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .tagged_calls import forced_tags, tagged_calls
 from .text import held_back
 
 __all__ = ["Form", "FoundCall", "ToolStream", "form_of", "forced", "marks"]
@@ -32,15 +34,19 @@ class Form:
     arguments : str
         The key of the arguments.
     mark : str
-        What in a chat template tells of the form.
+        What, beside the opening, tells of the form in a chat template.
+    has_tags : bool
+        Whether arguments stand in tags, not in JSON.
     """
 
     opening: str
     closing: str
     arguments: str
     mark: str
+    has_tags: bool = False
 
 
+_CODER = Form("<tool_call>", "</tool_call>", "arguments", "<function=", has_tags=True)
 _HERMES = Form("<tool_call>", "</tool_call>", "arguments", "<tool_call>")
 _MISTRAL = Form("[TOOL_CALLS]", "", "arguments", "[TOOL_CALLS]")
 _LLAMA = Form("", "", "parameters", '"parameters"')
@@ -53,11 +59,14 @@ def form_of(template: str) -> Form | None:
     """Return the form of calls that a chat template tells the model, None where it knows no tools."""
     if not re.search(r"\btools\b", template):
         return None
-    return next((form for form in (_HERMES, _MISTRAL, _LLAMA) if form.mark in template), None)
+    forms = (_CODER, _HERMES, _MISTRAL, _LLAMA)
+    return next((form for form in forms if form.mark in template and form.opening in template), None)
 
 
 def forced(form: Form, tools: list[tuple[str, dict[str, Any] | None]]) -> tuple[str, dict[str, Any]]:
-    """Return how an answer that has to call one of the tools begins, and the JSON schema of what follows.
+    """Return how an answer that has to call one of the tools begins, and the form of what follows.
+
+    That is a JSON schema, or a structural tag of xgrammar where the form has tags.
 
     Parameters
     ----------
@@ -65,6 +74,8 @@ def forced(form: Form, tools: list[tuple[str, dict[str, Any] | None]]) -> tuple[
     tools : list of (str, dict or None)
         The names of the functions, and the JSON schemas of their arguments.
     """
+    if form.has_tags:
+        return f"{form.opening}\n", forced_tags(tools)
     calls = [
         {
             "type": "object",
@@ -97,10 +108,21 @@ class ToolStream:
         How the model writes calls.
     text : str
         What the answer begins with and the model did not write.
+    tools : sequence of (str, dict or None)
+        The names of the functions, and the JSON schemas of their arguments.
+    is_single : bool
+        Whether what follows the first call is left out.
     """
 
-    def __init__(self, form: Form, text: str = "") -> None:
-        self._form = form
+    def __init__(
+        self,
+        form: Form,
+        text: str = "",
+        tools: Sequence[tuple[str, Mapping[str, Any] | None]] = (),
+        is_single: bool = False,
+    ) -> None:
+        self._form, self._schemas, self._is_single = form, dict(tools), is_single
+        self._has_called = False
         self._text = text  # not told yet
         self._has_begun = self._is_inside = False
         self._opening = form.opening or _PYTHON_TAG
@@ -111,17 +133,24 @@ class ToolStream:
         found: list[str | FoundCall] = []
         while (part := self._next()) is not None:
             found.append(part)
-        return [part for part in found if part != ""]
+        return self._wanted(found)
 
     def end(self) -> list[str | FoundCall]:
         """Return the rest."""
         text, self._text = self._text, ""
         if not self._is_inside:
-            return [text] if text else []
+            return self._wanted([text])
         calls = self._parsed(text)
-        if calls is None:
-            return [self._form.opening + text]
-        return list(calls)
+        return self._wanted([self._form.opening + text] if calls is None else calls)
+
+    def _wanted(self, found: Sequence[str | FoundCall]) -> list[str | FoundCall]:
+        """Return what is told of what was found: nothing behind the first call where it has to be the only one."""
+        told: list[str | FoundCall] = []
+        for part in found:
+            if part != "" and not (self._is_single and self._has_called):
+                told.append(part)
+            self._has_called |= isinstance(part, FoundCall)
+        return told
 
     def _next(self) -> str | FoundCall | None:
         """Return the next part that is certain, None where there is none."""
@@ -156,6 +185,9 @@ class ToolStream:
 
     def _parsed(self, text: str) -> list[FoundCall] | None:
         """Return the calls that a text is, None where it is something else."""
+        if self._form.has_tags:
+            tagged = tagged_calls(text.replace(self._form.opening, ""), self._schemas)
+            return None if tagged is None else [FoundCall(name, json.dumps(given)) for name, given in tagged]
         calls: list[FoundCall] = []
         text = text.strip()
         while text:

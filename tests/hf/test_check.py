@@ -90,7 +90,6 @@ def expect_near_ties(found: list[Finding]) -> None:
         ("gpt2", {}),
         *([("mistral", SAMPLING)] if "mistral" in KINDS else []),
     ],
-    ids=str,
 )
 def test_near_ties_are_told_as_such(kind: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lookahead.hf.plain.takes_chains", lambda *_: True)  # else so rough a model is decoded plainly
@@ -238,7 +237,6 @@ def test_texts_and_stop_strings_are_taken() -> None:
         ([[5]], {"max_time": 1.0}, "max_time may say"),
         ([[5]], {"guidance_scale": 1.5}, "guidance_scale may say"),
     ],
-    ids=str,
 )
 def test_refusals(prompts: list[Any], settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

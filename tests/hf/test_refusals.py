@@ -62,7 +62,6 @@ def test_the_hook_counts() -> None:
         ({"logits_processor": [LogitsProcessor()]}, "LogitsProcessor may keep a state .* set row_wise = True on it"),
         ({"max_time": 10.0}, "need an eos_token_id in a batch"),
     ],
-    ids=str,
 )
 def test_a_batch_where_rows_would_differ_from_vanilla(settings: dict[str, Any], message: str) -> None:
     refused(tiny(), message, IDS.repeat(3, 1), **settings)
@@ -85,7 +84,6 @@ def test_a_streamer_for_a_batch() -> None:
         ({"num_beams": 2, "do_sample": True}, "beam_sample"),
         ({"prompt_lookup_num_tokens": 3}, "assisted_generation"),
     ],
-    ids=str,
 )
 def test_other_modes_of_decoding(settings: dict[str, Any], mode: str) -> None:
     message = f"replaces greedy search and sampling, but the generation config asks for {mode}; unset what selects it "

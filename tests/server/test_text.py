@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lookahead.server.tagged_calls import tagged_calls
 from lookahead.server.text import TextStream
 from lookahead.server.tool_calls import FoundCall, ToolStream, forced, form_of
 from tests.server.serving import HERMES, tokenizer
@@ -16,8 +18,11 @@ from tests.vocabularies import KINDS, SAMPLE, vocabulary
 
 LLAMA = '{% if tools %}{"name": function name, "parameters": dictionary}{% endif %}'
 MISTRAL = "{% if tools %}[AVAILABLE_TOOLS]{{ tools }}[/AVAILABLE_TOOLS]{% endif %}[TOOL_CALLS]"
+CODER = "{% if tools %}{{ tools }}<tool_call>\n<function=name>\n<parameter=key>\nvalue{% endif %}"
 CALL = '{"name": "write", "arguments": {"path": "a.py", "lines": [1, 2]}}'
 CALLED = FoundCall("write", '{"path": "a.py", "lines": [1, 2]}')
+TAGGED = "<function=write>\n<parameter=path>\na.py\n</parameter>\n<parameter=lines>\n[1, 2]\n</parameter>\n</function>"
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}, "lines": {"type": "array"}}}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,7 +71,7 @@ def read(template: str, text: str, seed: int) -> list[str | FoundCall]:
     """Read a text that comes in parts; neighbouring texts are joined."""
     form = form_of(template)
     assert form is not None
-    stream = ToolStream(form)
+    stream = ToolStream(form, tools=[("write", SCHEMA)])
     found = [one for part in cut(text, seed) for one in stream.feed(part)] + stream.end()
     joined: list[str | FoundCall] = []
     for one in found:
@@ -85,6 +90,11 @@ _FORMS = [
     (HERMES, "<tool_call>{no JSON}</tool_call> after", ["<tool_call>{no JSON}</tool_call> after"]),
     (HERMES, "<tool_call>[1]</tool_call>", ["<tool_call>[1]</tool_call>"]),
     (HERMES, "<tool_call>" + "[" * 100000, ["<tool_call>" + "[" * 100000]),
+    (CODER, f"Yes.\n<tool_call>\n{TAGGED}\n</tool_call>\n<tool_call>{TAGGED}</tool_call>", ["Yes.", CALLED, CALLED]),
+    (CODER, f"<tool_call>\n{TAGGED.removesuffix('</function>')}", [CALLED]),  # the end token came first
+    (CODER, "<tool_call>\n<function=look>\n</function>\n</tool_call>", [FoundCall("look", "{}")]),
+    (CODER, f"<tool_call>{CALL}</tool_call>", [f"<tool_call>{CALL}</tool_call>"]),
+    (CODER, "<tool_call><function=a>b</function></tool_call>", ["<tool_call><function=a>b</function></tool_call>"]),
     (LLAMA, CALL.replace("arguments", "parameters"), [CALLED]),
     (LLAMA, f"<|python_tag|>{CALL}; {CALL}", [CALLED, CALLED]),
     (LLAMA, f"Here: {CALL}", [f"Here: {CALL}"]),
@@ -102,6 +112,32 @@ def test_calls_are_found_however_the_text_comes(
     template: str, text: str, expected: list[str | FoundCall], seed: int
 ) -> None:
     assert read(template, text, seed) == expected
+
+
+_VALUES = [
+    ({"type": "string"}, "\n\n  [1]\n\n", "\n  [1]\n"),
+    ({}, "12", "12"),
+    ({"type": "integer"}, "\n12\n", 12),
+    ({"type": ["boolean", "null"]}, "True", True),
+    ({"anyOf": [{"type": "null"}, {"type": "object"}]}, '{"a": "b"}', {"a": "b"}),
+    ({"enum": ["1", 2]}, "1", "1"),
+    ({"enum": ["1", 2]}, "2", 2),
+    ({"type": "array"}, "[" * 100000, "[" * 100000),
+]
+
+
+@pytest.mark.parametrize(("schema", "written", "value"), _VALUES)
+def test_a_value_in_tags_is_what_its_schema_says(schema: dict[str, Any], written: str, value: Any) -> None:
+    text = f"<function=f><parameter=key>{written}</parameter></function>"
+    assert tagged_calls(text, {"f": {"properties": {"key": schema}}}) == [("f", {"key": value})]
+
+
+@pytest.mark.parametrize(("template", "text", "expected"), [one for one in _FORMS if CALLED in one[2]])
+def test_the_first_call_may_be_the_only_one(template: str, text: str, expected: list[str | FoundCall]) -> None:
+    form = form_of(template)
+    assert form is not None
+    stream = ToolStream(form, tools=[("write", SCHEMA)], is_single=True)
+    assert [*stream.feed(text), *stream.end()] == expected[: expected.index(CALLED) + 1]
 
 
 def test_a_template_without_tools_has_no_form() -> None:

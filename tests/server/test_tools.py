@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from lookahead.hf import answering
-from tests.server.serving import NAME, prompt_of, tokenizer
+from lookahead.hf.grammars import Grammars
+from lookahead.server.tool_calls import FoundCall, ToolStream, forced, form_of
+from tests.server.serving import NAME, model, prompt_of, tokenizer
 
 TOOL: dict[str, Any] = {
     "type": "function",
@@ -73,6 +75,19 @@ def test_calls_are_streamed(client: openai.OpenAI, says: Any) -> None:
     assert chunks[-1].finish_reason == "tool_calls"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_one_call_at_most_where_several_are_not_wanted(client: openai.OpenAI, says: Any, stream: bool) -> None:
+    says(f"I add it.\n<tool_call>\n{CALL}\n</tool_call>\n<tool_call>\n{CALL}\n</tool_call>")
+    more = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+    answer = client.chat.completions.create(**given(parallel_tool_calls=False, **more))
+    chunks = list(answer) if stream else [answer]
+    parts = [choice.delta if stream else choice.message for chunk in chunks for choice in chunk.choices]
+    assert [call.function.name for part in parts for call in part.tool_calls or []] == ["write_file"]
+    assert [choice.finish_reason for chunk in chunks for choice in chunk.choices][-1] == "tool_calls"
+    whole = len(tokenizer()(f"I add it.\n<tool_call>\n{CALL}\n</tool_call>")["input_ids"])
+    assert chunks[-1].usage.completion_tokens <= whole + 1
+
+
 def test_what_looks_like_a_call_and_is_none_is_said(client: openai.OpenAI, says: Any) -> None:
     says("<tool_call>{broken</tool_call>")
     choice = client.chat.completions.create(**given()).choices[0]
@@ -117,3 +132,20 @@ def test_a_forced_call_is_made(client: openai.OpenAI, choice: Any) -> None:
     assert made.finish_reason == "tool_calls"
     assert [call.function.name for call in made.message.tool_calls] == ["write_file"]
     jsonschema.validate(json.loads(made.message.tool_calls[0].function.arguments), TOOL["function"]["parameters"])
+
+
+def test_a_forced_call_in_tags_is_made() -> None:
+    pytest.importorskip("xgrammar")
+    form = form_of("{% if tools %}<tool_call><function=name>{% endif %}")
+    assert form is not None
+    tools = [(one["function"]["name"], one["function"].get("parameters")) for one in (TOOL, OTHER)]
+    opening, tag = forced(form, tools)
+    prompt = tokenizer()("Add a line.", return_tensors="pt")
+    processors = [Grammars(model(), tokenizer()).of_tag(tag)()]
+    torch.manual_seed(1)
+    out = model().generate(**prompt, max_new_tokens=200, do_sample=True, logits_processor=processors)
+    text = tokenizer().decode(out[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
+    stream = ToolStream(form, opening, tools)
+    (call,) = [*stream.feed(text), *stream.end()]
+    assert isinstance(call, FoundCall)
+    assert call.name in {"look", "write_file"}
