@@ -21,7 +21,7 @@ __all__ = ["app"]
 
 COMMANDS = (bench, check, demo, index, install, run, serve, trace)
 
-app = typer.Typer(name="lookahead", cls=Commands, pretty_exceptions_enable=False)
+app = typer.Typer(name="lookahead", cls=Commands, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 for command in COMMANDS:
     app.command()(command)
 

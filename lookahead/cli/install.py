@@ -33,6 +33,7 @@ def install(
 
     Use it with trust_remote_code: AutoModelForCausalLM.from_pretrained(FOLDER, trust_remote_code=True), or
     transformers serve FOLDER --trust-remote-code. The model's own folder stays as it is.
+
     Exit codes: 0; 64 wrong usage.
     """
     with usage():

@@ -78,6 +78,11 @@ class Lookahead:
         trace: bool = False,
         **options: Any,
     ) -> None:
+        if isinstance(tokenizer, torch.nn.Module):
+            raise TypeError(
+                f"tokenizer is a model, {type(tokenizer).__name__}; pass the tokenizer, and "
+                "an object to generate: custom_generate=Lookahead(tokenizer), not the class itself"
+            )
         check_fallback(fallback)
         self.tokenizer = tokenizer
         self.fallback = fallback

@@ -147,3 +147,8 @@ def test_layers_of_an_unknown_kind() -> None:
 def test_what_is_supported_is_not_refused() -> None:
     for config in (GenerationConfig(), GenerationConfig(do_sample=True)):
         refuse_unsupported(tiny(), config, None, DynamicCache())
+
+
+def test_the_class_where_an_object_belongs() -> None:
+    with no_forward(tiny()), pytest.raises(TypeError, match=r"tokenizer is a model, Llama.*Lookahead\(tokenizer\)"):
+        tiny().generate(IDS, max_new_tokens=4, custom_generate=Lookahead)
