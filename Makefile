@@ -2,11 +2,13 @@
 #   PYTHON=python3.12       the interpreter to build .venv with (3.10 or newer)
 #   TRANSFORMERS=5.20.0     with `test`: run the tests against that release, in an environment of its own
 #   TEST_ARGS="-k walk"     with `test`: more arguments for pytest
+#   WORKERS=4               with `test`: how many processes run the tests; 0 runs them in one, with a debugger at hand
 #   TORCH_INDEX=URL         where torch comes from when the configured indexes have no CPU build
 
 PYTHON ?= python3
 TRANSFORMERS ?=
 TEST_ARGS ?=
+WORKERS ?= 2
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
 VENV := .venv$(if $(TRANSFORMERS),-$(TRANSFORMERS))
@@ -50,7 +52,7 @@ bench: $(READY)  ## the benchmarks
 
 tests: $(READY)
 	@echo "==> pytest"
-	@$(BIN)/pytest $(TEST_ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 
 coverage: $(READY)
 	@echo "==> pytest tests/index, kernels not compiled, with coverage"
