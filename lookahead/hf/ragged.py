@@ -36,11 +36,12 @@ class RaggedTarget:
         self._outputs: Any = None
         self._live = torch.empty(0, 0, dtype=torch.bool)
         self._positions: torch.Tensor | None = None
-        self._fed, self._counts = 0, list[int]()
+        self._fed, self._counts, self._prompts = 0, list[int](), list[int]()
         self.beginnings = list[int]()
         self.cache_name = names.cache_name()
         self.tree_mask: torch.dtype | None = None
         self._windows: dict[str | None, int | None] | None = None
+        self._given = self.cache
         if not all(names.is_plain_layer(layer) for layer in self.cache.layers):
             self._kwargs[self.cache_name] = DynamicCache()  # keeps what a row's own window may still need
             self._windows, self._windows_mask = names.windows_by_mask(model), names.mask_dtype(model) or torch.bool
@@ -62,6 +63,7 @@ class RaggedTarget:
         self._positions = None if positions is None else positions[..., -1:]
         self._kwargs |= {"attention_mask": None, "position_ids": None}  # made anew for every forward
         self._counts = self._live.sum(dim=1).tolist()
+        self._prompts = self._counts
         self.beginnings = (self._live.cumsum(dim=1) == 0).sum(dim=1).tolist()
         logits: torch.Tensor = self._outputs.logits[:, -1]
         return logits
@@ -118,6 +120,10 @@ class RaggedTarget:
         if taken - needed > _WASTE * taken:
             self.compact([needed - count for count in self._counts])
 
+    def grown(self) -> list[int]:
+        """Return how many tokens of each row the cache holds behind its prompt."""
+        return [count - prompt for count, prompt in zip(self._counts, self._prompts, strict=True)]
+
     def compact(self, starts: list[int]) -> None:
         """Move each row's live slots together, in order, to begin at its entry of `starts`."""
         width = max(start + count for start, count in zip(starts, self._counts, strict=True))
@@ -135,6 +141,10 @@ class RaggedTarget:
         self.compact(self.beginnings)
         if not finished:
             shorten(self.cache, min(map(sum, zip(self.beginnings, self._counts, strict=True))))
+        if self._windows is not None:
+            for number, layer in enumerate(self.cache.layers):
+                self._given.update(layer.keys, layer.values, number)  # keeps as much as its windows see
+            self._kwargs[self.cache_name] = self._given
 
     def row(self, place: int) -> Any:
         """Return a cache of one row alone, None where layers with sliding windows keep everything."""
@@ -150,6 +160,7 @@ class RaggedTarget:
         """Go on with some of the rows only."""
         index = torch.tensor(rows, device=self._live.device)
         self._live, self._counts = self._live[index], [self._counts[row] for row in rows]
+        self._prompts = [self._prompts[row] for row in rows]
         if self._positions is not None:
             self._positions = self._positions.index_select(-2, index)
         self.cache.batch_select_indices(index)

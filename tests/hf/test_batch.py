@@ -138,6 +138,30 @@ def test_the_cache_is_left_as_vanilla_leaves_it() -> None:
             torch.testing.assert_close(left.values[row, :, start:], right.values[row, :, start:])
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "gemma3", "mistral")])
+@pytest.mark.parametrize("budget", [0, 3, 16])
+def test_the_cache_holds_ends_and_padding_of_rows_that_ended_early(kind: str, budget: int) -> None:
+    model, inputs, wanted = tiny(kind), padded([40, 33, 25]), {"return_dict_in_generate": True, "max_new_tokens": 60}
+    free = model.generate(**inputs, max_new_tokens=60)[:, 40:]
+    ends = [int(free[1, 4]), int(free[2, 9])]
+    vanilla, ours = both(model, inputs, Lookahead(cost="linear:0", budget=budget), eos_token_id=ends, **wanted)
+    assert torch.equal(vanilla.sequences, ours.sequences) and (ours.sequences[:, -1] == 0).any()
+    for left, right in zip(*(output[cache_name()].layers for output in (vanilla, ours)), strict=True):
+        assert type(left) is type(right) and left.keys.shape == right.keys.shape
+        assert left.get_seq_length() == right.get_seq_length()
+        for row, start in enumerate([0, 7, 15]):  # a window has left the prompt behind
+            start = max(0, start + left.keys.shape[2] - left.get_seq_length())
+            torch.testing.assert_close(left.keys[row, :, start:], right.keys[row, :, start:])
+            torch.testing.assert_close(left.values[row, :, start:], right.values[row, :, start:])
+
+
+@pytest.mark.parametrize("asked", [{"encoder_repetition_penalty": 1.4}, {"encoder_no_repeat_ngram_size": 2}])
+def test_processors_of_the_prompt_know_their_row(asked: dict[str, Any]) -> None:
+    lookahead = Lookahead(cost="linear:0")
+    vanilla, ours = both(tiny(), padded([40, 33, 25]), lookahead, **asked)
+    assert torch.equal(vanilla, ours) and lookahead.stats.accepted > 0
+
+
 def test_a_cache_is_continued() -> None:
     model, inputs, results = tiny(), padded([40, 33, 25]), []
     for custom in (None, Lookahead(cost="linear:0.001")):
