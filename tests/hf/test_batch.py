@@ -174,6 +174,30 @@ def test_a_cache_is_continued() -> None:
     assert torch.equal(*results)
 
 
+def test_a_cache_is_continued_behind_rows_that_ended() -> None:
+    model, inputs, results = tiny(), padded([40, 33, 25]), []
+    ends = model.generate(**inputs, max_new_tokens=9)[1:, -2].tolist()
+    for custom in (None, Lookahead(cost="linear:0")):
+        cache, ids, mask = DynamicCache(config=model.config), inputs["input_ids"], inputs["attention_mask"]
+        kwargs: dict[str, Any] = {"max_new_tokens": 20, "eos_token_id": ends, cache_name(): cache}
+        for turn in range(3):
+            known = model.generate(ids, attention_mask=mask, custom_generate=custom, **kwargs)
+            said = known[:, ids.shape[1] :]
+            asked = prompt(13, seed=turn).expand(3, -1)
+            mask = torch.cat([mask, (said != 0).long(), torch.ones_like(asked)], dim=1)
+            ids = torch.cat([known, asked], dim=1)
+        assert (mask[:, 40:] == 0).any() and not (mask[:, 40:] == 0).all(dim=0).any()
+        results.append(ids)
+    assert torch.equal(*results)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "gemma3", "mistral")])
+def test_what_a_mask_hides_within_a_prompt_keeps_its_slot(kind: str) -> None:
+    ids, mask = prompt(30).repeat(2, 1), torch.ones(2, 30, dtype=torch.long)
+    mask[0, 1::3] = 0
+    assert torch.equal(*both(tiny(kind), {"input_ids": ids, "attention_mask": mask}, Lookahead(cost="linear:0")))
+
+
 def test_a_processor_that_says_it_knows_no_rows_is_called_for_one_at_a_time() -> None:
     class Odd:
         row_wise = True
