@@ -247,7 +247,7 @@ class BatchGeneration:
     def result(self) -> Any:
         """Return what `generate` returns: shorter rows are filled up with the padding token."""
         longest = max(len(sequence) for sequence in self._sequences)
-        ids = self._ids.new_full((len(self._sequences), longest), names.pad_token(self._config))
+        ids = self._ids.new_full((len(self._sequences), longest), names.pad_token(self._config), dtype=torch.long)
         for row, sequence in zip(ids, self._sequences, strict=True):
             row[: len(sequence)] = sequence.ids[0]
         if not self._config.return_dict_in_generate:

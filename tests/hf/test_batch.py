@@ -198,6 +198,12 @@ def test_what_a_mask_hides_within_a_prompt_keeps_its_slot(kind: str) -> None:
     assert torch.equal(*both(tiny(kind), {"input_ids": ids, "attention_mask": mask}, Lookahead(cost="linear:0")))
 
 
+def test_prompts_of_another_integer_type() -> None:
+    inputs = {name: ids.int() for name, ids in padded([40, 31]).items()}
+    vanilla, ours = both(tiny(), inputs, Lookahead(cost="linear:0"), max_new_tokens=5)
+    assert torch.equal(vanilla, ours) and vanilla.dtype == ours.dtype
+
+
 def test_a_processor_that_says_it_knows_no_rows_is_called_for_one_at_a_time() -> None:
     class Odd:
         row_wise = True
