@@ -304,6 +304,20 @@ def test_a_cache_is_continued_and_handed_back_in_order(kind: str) -> None:
     assert torch.equal(*results)
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("gemma3", "mistral")])
+def test_windows_in_a_cache_that_keeps_everything(kind: str, rows: int) -> None:
+    model, cache, ours = tiny(kind), DynamicCache(), DynamicCache()
+    ids = torch.cat([prompt(30, seed=row) for row in range(rows)])
+    settings = {"max_new_tokens": 30, "attention_mask": torch.ones_like(ids)}
+    vanilla = model.generate(ids, **settings, **{cache_name(): cache})
+    lookahead = Lookahead(cost="linear:0", budget=9)
+    assert torch.equal(model.generate(ids, custom_generate=lookahead, **settings, **{cache_name(): ours}), vanilla)
+    assert lookahead.stats.drafted > 0 or "a cache of your own cannot follow" in str(lookahead.stats.note)
+    for left, right in zip(cache.layers, ours.layers, strict=True):
+        torch.testing.assert_close(left.keys, right.keys)
+
+
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
 def test_left_padding(kind: str) -> None:
     ids = torch.cat([torch.zeros(1, 7, dtype=torch.long), prompt()], dim=1)

@@ -27,6 +27,8 @@ from .rows import RowCriteria, RowProcessors, criteria_of_row
 
 __all__ = ["BatchGeneration"]
 
+_AT_ONCE = 32  # tokens of a row that are fed together when a cache is brought up to its last token
+
 
 class BatchGeneration:
     """One call for several rows, from prompts to result.
@@ -102,6 +104,7 @@ class BatchGeneration:
             with names.decoding(self._model):
                 while not all(self._done):
                     self._step()
+                self._settle()
         finally:
             if self._is_handed_back:
                 self._target.hand_back(finished=all(self._done))
@@ -138,14 +141,15 @@ class BatchGeneration:
         started = time.perf_counter()
         drafts = self._propose()
         drafted = time.perf_counter()
-        logits = self._target.forward([self._last[row] for row in self._rows], drafts)
+        due = self._due(max(map(len, drafts)) + 1)
+        logits = self._forward(due, drafts)
         were_done = [self._done[row] for row in self._rows]
         accepted = [Accepted([]) for _ in self._rows]
         try:
             accepted = self._walk(drafts, logits)
         finally:
-            cached = [None if was else one.cached for was, one in zip(were_done, accepted, strict=True)]
-            self._target.keep(cached)
+            cached = zip(were_done, due, accepted, strict=True)
+            self._target.keep([_nodes(more) if was else one.cached for was, more, one in cached])
         verified = time.perf_counter()
         self._batch.accept(accepted, verified - drafted)
         self._stats.count(drafts, accepted)
@@ -154,6 +158,33 @@ class BatchGeneration:
         self._stats.draft_seconds += drafted - started + time.perf_counter() - verified
         self._stats.verify_seconds += verified - drafted
         self._trace(rows, drafts, accepted)
+
+    def _due(self, width: int) -> list[list[int]]:
+        """Return up to `width` tokens that a cache which is handed back still lacks of each row that has ended.
+
+        Plain decoding goes on to feed such a row: its last token, then padding, until the last row has ended.
+        """
+        longest, pad = max(map(len, self._sequences)) - 1, names.pad_token(self._config)
+        due = []
+        for row, grown in zip(self._rows, self._target.grown(), strict=True):
+            first = self._ids.shape[1] + grown
+            count = min(width, longest - first) if self._done[row] and self._is_handed_back else 0
+            tokens = self._sequences[row].ids[0, first : first + count].tolist() if count > 0 else []
+            due.append(tokens + [pad] * (count - len(tokens)))
+        return due
+
+    def _forward(self, due: list[list[int]], drafts: list[Draft]) -> list[torch.Tensor]:
+        """Run each row's last token and draft, or what is due of it."""
+        tokens = [more[0] if more else self._last[row] for row, more in zip(self._rows, due, strict=True)]
+        chains = [Draft.chain(more[1:]) if more else draft for more, draft in zip(due, drafts, strict=True)]
+        return self._target.forward(tokens, chains)
+
+    def _settle(self) -> None:
+        """Bring a cache that is handed back up to the last token but one of the longest row, as plain decoding does."""
+        while any(due := self._due(_AT_ONCE)):
+            self._forward(due, [Draft.empty()] * len(due))
+            self._target.keep([_nodes(more) for more in due])
+            self._stats.forwards += 1
 
     def _trace(self, rows: list[int], drafts: list[Draft], accepted: list[Accepted]) -> None:
         """Record a step that was counted."""
@@ -216,7 +247,7 @@ class BatchGeneration:
     def result(self) -> Any:
         """Return what `generate` returns: shorter rows are filled up with the padding token."""
         longest = max(len(sequence) for sequence in self._sequences)
-        ids = self._ids.new_full((len(self._sequences), longest), names.pad_token(self._config))
+        ids = self._ids.new_full((len(self._sequences), longest), names.pad_token(self._config), dtype=torch.long)
         for row, sequence in zip(ids, self._sequences, strict=True):
             row[: len(sequence)] = sequence.ids[0]
         if not self._config.return_dict_in_generate:
@@ -224,6 +255,11 @@ class BatchGeneration:
         output: Any = GenerateDecoderOnlyOutput(**{"sequences": ids, self._target.cache_name: self._target.cache})
         output.stats = self._stats
         return output
+
+
+def _nodes(due: list[int]) -> list[int] | None:
+    """Return the nodes to keep where tokens were due; None where there were none."""
+    return list(range(len(due) - 1)) if due else None
 
 
 def _processors_of_row(processors: Any, row: int, count: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:

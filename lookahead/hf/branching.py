@@ -14,6 +14,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from ..tree import Draft
 from ..verify.sequence import Sequence
 from . import names
+from .cache import hides_windows
 from .forward import Target
 from .ragged import RaggedTarget
 
@@ -37,7 +38,7 @@ def takes_trees(model: Any, cache: Any) -> _Mask:
         return None
     if names.counts_slots(model) or not names.takes_positions(model):
         return None
-    if not all(names.is_plain_layer(layer) for layer in cache.layers):
+    if not all(names.is_plain_layer(layer) for layer in cache.layers) or hides_windows(model, cache):
         return None
     mask: _Mask = _found_out(model, _mask_that_agrees)
     return mask

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 from transformers import cache_utils
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer, StaticLayer
+from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer, StaticLayer
 
 from . import names
 
-__all__ = ["Rollback", "is_cut_anywhere", "keep_rows", "rolls_back", "shorten", "slots"]
+__all__ = ["Rollback", "hides_windows", "is_cut_anywhere", "keep_rows", "rolls_back", "shorten", "slots"]
 
 
 def _kinds(*found: str) -> tuple[Any, ...]:
@@ -106,6 +106,17 @@ def is_cut_anywhere(cache: Any) -> bool:
     """Tell whether any number of tokens can be taken off a cache, not only the last forward's."""
     layers = names.decoder_cache(cache).layers
     return all(type(layer) in (DynamicLayer, *_STATIC, *_NOTHING) for layer in layers)
+
+
+def hides_windows(model: Any, cache: Any) -> bool:
+    """Tell whether a cache keeps everything although some layers of the model see a window only (``DynamicCache()``).
+
+    The model itself masks what lies before the window then, and only where it makes the mask.
+    """
+    if not all(names.is_plain_layer(layer) for layer in cache.layers):
+        return False
+    own = DynamicCache(config=model.config.get_text_config(decoder=True))
+    return any(names.is_windowed_layer(layer) for layer in own.layers)
 
 
 def _is_cut(layer: Any) -> bool:

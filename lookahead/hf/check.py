@@ -75,7 +75,9 @@ def check(
         For settings that cannot be compared, no prompts, an empty prompt, or one that is too long for the model.
     """
     _refuse_settings(settings)
-    if not prompts:
+    if isinstance(prompts, str):
+        raise ValueError("got one text for prompts; allowed is a sequence of them: put it into a list")
+    if len(prompts) == 0:
         raise ValueError("got no prompts; allowed is a sequence of one and more texts or rows of token ids")
     settings = {"max_new_tokens": 256, **settings}
     rows = [_encoded(model, tokenizer, prompt, number) for number, prompt in enumerate(prompts)]
@@ -107,6 +109,9 @@ def _encoded(model: Any, tokenizer: Any, prompt: str | Sequence[int], number: in
             raise ValueError(f"prompt {number + 1} is a text, which needs the tokenizer; give one, or give token ids")
         ids: list[int] = tokenizer(prompt)["input_ids"] if prompt else []
     else:
+        shape = list(torch.as_tensor(prompt).shape)
+        if len(shape) != 1:
+            raise ValueError(f"prompt {number + 1} has shape {shape}; allowed is one row of token ids, [length]")
         ids = [int(token) for token in prompt]
     if not ids:
         raise ValueError(f"prompt {number + 1} is empty; a prompt needs one token at least")

@@ -60,8 +60,10 @@ class Generation:
 
     def read(self, inputs: torch.Tensor | None) -> None:
         """Draft from what an encoder read, too: `inputs`, int64 [1, length] where it was text."""
-        is_text = inputs is not None and inputs.ndim == 2 and not inputs.is_floating_point()
-        if self._model.config.is_encoder_decoder and inputs is not None and is_text:
+        if not self._model.config.is_encoder_decoder or inputs is None:
+            return
+        is_text = inputs.ndim == 2 and not inputs.is_floating_point()
+        if is_text and inputs.min() >= 0:  # `generate` puts -100 where only encoder_outputs were given
             self._prompt = torch.cat([inputs[0].cpu(), self._prompt])
 
     def listen(self, processors: Any, criteria: Any, streamer: Any) -> None:

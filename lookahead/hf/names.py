@@ -111,7 +111,8 @@ _DIFFER = {  # the first forget their state; Moshi sees beyond its window
 }
 _PLACEHOLDER = re.compile(r"(image|video|audio)_token_(id|index)")
 _MARKS_CACHES = "_is_user_defined" in inspect.getsource(GenerationMixin)
-_SEE_A_BATCH = (logits_process.PrefixConstrainedLogitsProcessor, logits_process.RepetitionPenaltyLogitsProcessor)
+_KNOW_ROWS = ("EncoderNoRepeatNGram", "EncoderRepetitionPenalty", "PrefixConstrained", "RepetitionPenalty")
+_SEE_A_BATCH = _processors(*(f"{kind}LogitsProcessor" for kind in _KNOW_ROWS))
 
 PLAIN_MODES = (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE)
 PLAIN_LOOP = GENERATION_MODES_MAPPING[GenerationMode.SAMPLE]  # the method behind both

@@ -12,6 +12,7 @@ from ..stats import MODEL, Stats
 from ..trace.recorder import Recorder
 from . import names
 from .branching import hides_free_slots, takes_chains, takes_ragged_batches, takes_trees
+from .cache import hides_windows
 
 __all__ = ["decode_plainly", "why_plain", "why_plain_at_sight"]
 
@@ -66,7 +67,7 @@ def _why_plain_rows(model: Any, cache: Any) -> str | None:
     unknown = [type(layer).__name__ for layer in others if not names.is_windowed_layer(layer)]
     if unknown:
         return f"a {unknown[0]} cannot follow its rows"
-    if others and (cache.get_seq_length() > 0 or names.is_callers(cache)):
+    if hides_windows(model, cache) or others and (cache.get_seq_length() > 0 or names.is_callers(cache)):
         return "sliding windows in a cache of your own cannot follow its rows"
     if others and (names.windows_by_mask(model) is None or names.mask_dtype(model) is None):
         return "it takes no dense mask, which sliding windows of single rows need"

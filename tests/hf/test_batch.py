@@ -138,6 +138,30 @@ def test_the_cache_is_left_as_vanilla_leaves_it() -> None:
             torch.testing.assert_close(left.values[row, :, start:], right.values[row, :, start:])
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "gemma3", "mistral")])
+@pytest.mark.parametrize("budget", [0, 3, 16])
+def test_the_cache_holds_ends_and_padding_of_rows_that_ended_early(kind: str, budget: int) -> None:
+    model, inputs, wanted = tiny(kind), padded([40, 33, 25]), {"return_dict_in_generate": True, "max_new_tokens": 60}
+    free = model.generate(**inputs, max_new_tokens=60)[:, 40:]
+    ends = [int(free[1, 4]), int(free[2, 9])]
+    vanilla, ours = both(model, inputs, Lookahead(cost="linear:0", budget=budget), eos_token_id=ends, **wanted)
+    assert torch.equal(vanilla.sequences, ours.sequences) and (ours.sequences[:, -1] == 0).any()
+    for left, right in zip(*(output[cache_name()].layers for output in (vanilla, ours)), strict=True):
+        assert type(left) is type(right) and left.keys.shape == right.keys.shape
+        assert left.get_seq_length() == right.get_seq_length()
+        for row, start in enumerate([0, 7, 15]):  # a window has left the prompt behind
+            start = max(0, start + left.keys.shape[2] - left.get_seq_length())
+            torch.testing.assert_close(left.keys[row, :, start:], right.keys[row, :, start:])
+            torch.testing.assert_close(left.values[row, :, start:], right.values[row, :, start:])
+
+
+@pytest.mark.parametrize("asked", [{"encoder_repetition_penalty": 1.4}, {"encoder_no_repeat_ngram_size": 2}])
+def test_processors_of_the_prompt_know_their_row(asked: dict[str, Any]) -> None:
+    lookahead = Lookahead(cost="linear:0")
+    vanilla, ours = both(tiny(), padded([40, 33, 25]), lookahead, **asked)
+    assert torch.equal(vanilla, ours) and lookahead.stats.accepted > 0
+
+
 def test_a_cache_is_continued() -> None:
     model, inputs, results = tiny(), padded([40, 33, 25]), []
     for custom in (None, Lookahead(cost="linear:0.001")):
@@ -148,6 +172,36 @@ def test_a_cache_is_continued() -> None:
         mask = torch.cat([inputs["attention_mask"], torch.ones(3, 33, dtype=torch.long)], dim=1)
         results.append(model.generate(longer, attention_mask=mask, **kwargs))
     assert torch.equal(*results)
+
+
+def test_a_cache_is_continued_behind_rows_that_ended() -> None:
+    model, inputs, results = tiny(), padded([40, 33, 25]), []
+    ends = model.generate(**inputs, max_new_tokens=9)[1:, -2].tolist()
+    for custom in (None, Lookahead(cost="linear:0")):
+        cache, ids, mask = DynamicCache(config=model.config), inputs["input_ids"], inputs["attention_mask"]
+        kwargs: dict[str, Any] = {"max_new_tokens": 20, "eos_token_id": ends, cache_name(): cache}
+        for turn in range(3):
+            known = model.generate(ids, attention_mask=mask, custom_generate=custom, **kwargs)
+            said = known[:, ids.shape[1] :]
+            asked = prompt(13, seed=turn).expand(3, -1)
+            mask = torch.cat([mask, (said != 0).long(), torch.ones_like(asked)], dim=1)
+            ids = torch.cat([known, asked], dim=1)
+        assert (mask[:, 40:] == 0).any() and not (mask[:, 40:] == 0).all(dim=0).any()
+        results.append(ids)
+    assert torch.equal(*results)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in ("llama", "gemma3", "mistral")])
+def test_what_a_mask_hides_within_a_prompt_keeps_its_slot(kind: str) -> None:
+    ids, mask = prompt(30).repeat(2, 1), torch.ones(2, 30, dtype=torch.long)
+    mask[0, 1::3] = 0
+    assert torch.equal(*both(tiny(kind), {"input_ids": ids, "attention_mask": mask}, Lookahead(cost="linear:0")))
+
+
+def test_prompts_of_another_integer_type() -> None:
+    inputs = {name: ids.int() for name, ids in padded([40, 31]).items()}
+    vanilla, ours = both(tiny(), inputs, Lookahead(cost="linear:0"), max_new_tokens=5)
+    assert torch.equal(vanilla, ours) and vanilla.dtype == ours.dtype
 
 
 def test_a_processor_that_says_it_knows_no_rows_is_called_for_one_at_a_time() -> None:

@@ -230,6 +230,8 @@ def test_texts_and_stop_strings_are_taken() -> None:
     [
         ([[]], {}, "prompt 1 is empty"),
         (["abc", ""], {}, "prompt 2 is empty"),
+        ("abc", {}, "got one text for prompts; .* put it into a list"),
+        ([[[3, 4, 5]]], {}, r"prompt 1 has shape \[1, 3\]; allowed is one row"),
         ([[5] * 500], {"max_new_tokens": 13}, "512 positions; allow 12 new tokens at most"),
         ([[5] * 512], {"max_new_tokens": 1}, "512 positions; shorten the prompt"),
         ([[5]], {"streamer": object()}, "streamer is set by the check itself"),

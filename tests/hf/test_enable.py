@@ -240,6 +240,13 @@ def test_what_an_encoder_read_is_copied_from(monkeypatch: pytest.MonkeyPatch) ->
     assert read == [[*IDS[0].tolist(), 0]] * 2  # and the decoder's start
 
 
+def test_what_was_encoded_before_needs_no_text() -> None:
+    model = t5()
+    encoded = model.get_encoder()(IDS)
+    vanilla = model.generate(encoder_outputs=encoded, max_new_tokens=12)
+    assert torch.equal(model.generate(encoder_outputs=encoded, max_new_tokens=12, custom_generate=Lookahead()), vanilla)
+
+
 def test_each_reason_is_told_once_for_each_enabling(model: Any) -> None:
     for _ in range(2):
         with lookahead.enabled(model), once("needs a cache"), once("asks for beam search"):
