@@ -185,6 +185,7 @@ def test_errors_say_what_to_do(
         ("shallow",): "git fetch --unshallow",
         ("project",): "none of the 2 commits read",
         ("project", "--turns"): "makes a trace",
+        ("project", "--out", "none/a.jsonl"): "there is no folder none; make it",
         ("project", "--commits", "0"): "--commits 0 is too few; allowed is 1 and above",
     }.items():
         with pytest.raises(SystemExit, match=words):
