@@ -46,6 +46,8 @@ class Session:
         A ValueError for a corpus that cannot be used.
     ValueError
         For a `max_bytes` that is too small.
+    TypeError
+        For corpora that are none.
 
     Examples
     --------
@@ -64,6 +66,8 @@ class Session:
             raise ValueError(f"max_bytes={max_bytes!r}; allowed is an int of {_SMALLEST} and above")
         if isinstance(corpora, str | Path | StaticCorpus):
             raise ValueError(f"corpora={corpora!r} is one corpus; allowed is a list of them: corpora=[...]")
+        if not isinstance(corpora, Sequence) or not all(isinstance(one, str | Path | StaticCorpus) for one in corpora):
+            raise TypeError(f"corpora={corpora!r} is no list of corpora; allowed are paths and StaticCorpus objects")
         Options.of(options)
         self._tokenizer = tokenizer
         self._tokens = None if tokenizer is None else Tokens.of(tokenizer)

@@ -249,6 +249,9 @@ def test_a_corpus_that_cannot_be_used_is_refused(corpus: Path, tmp_path: Path) -
         Session(corpora=str(corpus))
     with pytest.raises(ValueError, match="cannot be read"):
         Session(corpora=[tmp_path / "none.lkh"])
+    for wrong in (None, [5], [corpus, None]):
+        with pytest.raises(TypeError, match="is no list of corpora; allowed are paths and StaticCorpus objects"):
+            Session(corpora=wrong)  # type: ignore[arg-type]
 
 
 def test_a_session_is_no_lookahead_and_no_tokenizer() -> None:
