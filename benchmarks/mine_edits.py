@@ -49,6 +49,10 @@ def mine(given: argparse.Namespace) -> list[Record]:
     for name in ("commits", "count"):
         if getattr(given, name) is not None and getattr(given, name) < 1:
             raise ValueError(f"--{name} {getattr(given, name)} is too few; allowed is 1 and above")
+    if given.out is not None and not given.out.parent.is_dir():
+        raise ValueError(
+            f"{given.out} cannot be written: there is no folder {given.out.parent}; make it, or change --out"
+        )
     limits = Limits(tuple(given.sizes), tuple(given.suffixes))
     console = Console(stderr=True)
     with History(given.repo) as history:

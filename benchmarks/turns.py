@@ -10,10 +10,10 @@ another's memory.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from benchmarks.reports import Report, Row, add_report_option, keep, made
 from benchmarks.tables import table
 from lookahead import Drafter, Session
 from lookahead.bench.replay import Curve, Tally, replay
-from lookahead.bench.tasks import FORMATS, Edit, answer, encode, ids_of, request
+from lookahead.bench.tasks import FORMATS, Edit, answer, encode, ids_of, read_lines, request
 from lookahead.draft.cost import cost_of
 from lookahead.hf import smollm2
 from lookahead.index.static_corpus import Document, StaticCorpus, build
@@ -51,6 +51,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="names of the memories to run, by their beginning")
     add_report_option(parser)
     given = parser.parse_args()
+    if given.count < 1:
+        raise SystemExit(f"--count {given.count} is too few; allowed is 1 and above")
     chosen, source = traces_of(given)
     tokenizer = smollm2.load_tokenizer()
     first = chosen[0] | {"turns": chosen[0]["turns"][:1]}
@@ -68,11 +70,13 @@ def traces_of(given: argparse.Namespace) -> tuple[list[Trace], str]:
     if given.traces is None:
         source = f"refactorings of the standard library of Python {platform.python_version()}"
         return list(traces(given.count)), source
-    found = [json.loads(line) for line in given.traces.read_text(encoding="utf-8").splitlines()[: given.count]]
-    for number, trace in enumerate(found, 1):
-        missing = [name for name in ("path", "before", "turns", "files") if name not in trace]
-        if missing:
-            raise SystemExit(f"{given.traces}:{number} lacks {', '.join(missing)}; write it by mine_edits --turns")
+    names, then = ("path", "before", "turns", "files"), "write it by mine_edits --turns"
+    try:
+        found = list(islice(read_lines(given.traces, names, then), given.count))
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    if not found:
+        raise SystemExit(f"{given.traces} holds no trace; {then}")
     return found, given.traces.name
 
 

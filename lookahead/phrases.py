@@ -65,7 +65,7 @@ def _checked(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, str) or wrong:
         given = f"one text of {len(texts)} characters" if isinstance(texts, str) else f"{wrong[0]!r:.60} among them"
         raise TypeError(f"got {given}; allowed is a list of texts, such as the contents of some files")
-    return known
+    return [text.encode("utf-8", "replace").decode() for text in known]  # no tokenizer takes halves of characters
 
 
 def _chosen(encoded: list[NDArray[np.int32]], least: int, count: int) -> Iterable[NDArray[np.int32]]:

@@ -12,7 +12,7 @@ from .draft.drafter import Drafter
 from .draft.memory import Memory
 from .hf.loop import Lookahead
 from .index.static_corpus import StaticCorpus
-from .index.storage import SESSION, check_tokenizer, read, write
+from .index.storage import SESSION, StorageError, check_tokenizer, read, write
 from .options import Options
 from .views.tokens import Tokens
 
@@ -46,6 +46,8 @@ class Session:
         A ValueError for a corpus that cannot be used.
     ValueError
         For a `max_bytes` that is too small.
+    TypeError
+        For corpora that are none.
 
     Examples
     --------
@@ -64,6 +66,8 @@ class Session:
             raise ValueError(f"max_bytes={max_bytes!r}; allowed is an int of {_SMALLEST} and above")
         if isinstance(corpora, str | Path | StaticCorpus):
             raise ValueError(f"corpora={corpora!r} is one corpus; allowed is a list of them: corpora=[...]")
+        if not isinstance(corpora, Sequence) or not all(isinstance(one, str | Path | StaticCorpus) for one in corpora):
+            raise TypeError(f"corpora={corpora!r} is no list of corpora; allowed are paths and StaticCorpus objects")
         Options.of(options)
         self._tokenizer = tokenizer
         self._tokens = None if tokenizer is None else Tokens.of(tokenizer)
@@ -130,7 +134,7 @@ class Session:
         passages = self._memory.passages()
         sections = {
             "tokens": np.concatenate([part for one in passages for part in (one, _BORDER)] or [_BORDER[:0]]),
-            "evidence": self._memory.calibration.evidence.reshape(-1),
+            "evidence": self._memory.calibration.evidence.reshape(-1).copy(),  # other threads go on learning
         }
         facts = {"fingerprint": self._fingerprint, "kinds": self._memory.calibration.kinds}
         write(Path(path).expanduser(), facts, sections, SESSION)
@@ -146,11 +150,14 @@ class Session:
         stored = read(Path(path).expanduser(), SESSION)
         stored.verify()
         if given := self._fingerprint:
-            check_tokenizer(str(path), stored.facts["fingerprint"], given, SESSION.again)
+            check_tokenizer(str(path), str(stored.facts.get("fingerprint")), given, SESSION.again)
         calibration, tokens = self._memory.calibration, stored.array("tokens", np.int32).copy()  # the file may change
         evidence = stored.array("evidence", calibration.evidence.dtype)
+        try:
+            calibration.restore(stored.facts.get("kinds"), evidence)
+        except ValueError as error:
+            raise StorageError(f"{path} is damaged: {error}; {SESSION.again}") from error
         self._memory.fill([part[:-1] for part in np.split(tokens, np.flatnonzero(tokens < 0) + 1)[:-1]])
-        calibration.restore(stored.facts["kinds"], evidence)
 
     @property
     def _fingerprint(self) -> str:

@@ -63,6 +63,11 @@ def test_what_is_no_list_of_texts(texts: Any) -> None:
         mine(texts, vocabulary("byte_level"))
 
 
+def test_halves_of_characters_are_no_hindrance() -> None:
+    (phrase,) = mine([LICENCE + "\ud800"] * 3, vocabulary("byte_level"))
+    assert phrase.startswith(LICENCE[:40].strip())
+
+
 def test_what_is_no_tokenizer() -> None:
     with pytest.raises(TypeError, match="int is no tokenizer"):
         mine([LICENCE], 3)

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookahead import Drafter, Lookahead, Session
+from lookahead.draft.growth_kernels import EVIDENCE
 from lookahead.index.corpus import Corpus
 from lookahead.index.static_corpus import Document, StaticCorpus, build
-from lookahead.index.storage import SESSION, write
+from lookahead.index.storage import SESSION, read, write
 from lookahead.views.tokens import Tokens
 from tests.models import VOCABULARY, prompt, tiny
 from tests.vocabularies import SAMPLE, letters, vocabulary
@@ -248,6 +249,9 @@ def test_a_corpus_that_cannot_be_used_is_refused(corpus: Path, tmp_path: Path) -
         Session(corpora=str(corpus))
     with pytest.raises(ValueError, match="cannot be read"):
         Session(corpora=[tmp_path / "none.lkh"])
+    for wrong in (None, [5], [corpus, None]):
+        with pytest.raises(TypeError, match="is no list of corpora; allowed are paths and StaticCorpus objects"):
+            Session(corpora=wrong)  # type: ignore[arg-type]
 
 
 def test_a_session_is_no_lookahead_and_no_tokenizer() -> None:
@@ -320,6 +324,35 @@ def test_a_file_whose_evidence_is_of_another_kind_takes_nothing(tmp_path: Path) 
     with pytest.raises(ValueError, match="has no section evidence"):
         session.load(tmp_path / "a.session")
     assert replayed(session.drafter(), text(2, 50), answer) < 12
+
+
+def test_what_is_learnt_while_a_session_is_saved_does_not_damage_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(**FIXED)
+    replayed(session.drafter(), text(1, 50), text(2, 50))
+
+    def meanwhile(_: int) -> str:  # the checksums are known, and nothing is written yet
+        replayed(session.drafter(), text(3, 50), text(2, 50))
+        return "name"
+
+    monkeypatch.setattr("secrets.token_hex", meanwhile)
+    session.save(tmp_path / "a.session")
+    Session(**FIXED).load(tmp_path / "a.session")
+
+
+@pytest.mark.parametrize("kinds", [{"session": 10**9}, None])
+def test_a_file_that_is_forged_is_refused_and_takes_nothing(tmp_path: Path, kinds: Any) -> None:
+    session, path = Session(**FIXED), tmp_path / "a.session"
+    session.save(path)
+    evidence = read(path, SESSION).array("evidence", EVIDENCE).copy()
+    write(path, {"kinds": kinds}, {"tokens": np.array([1, 2, -1], np.int32), "evidence": evidence}, SESSION)
+    before = session.nbytes
+    with pytest.raises(ValueError, match="is damaged: the kinds .* start with a new Session"):
+        session.load(path)
+    assert session.nbytes == before
+    with pytest.raises(ValueError, match="another tokenizer"):
+        Session(vocabulary("byte_level")).load(path)
 
 
 def test_saving_that_fails_leaves_the_last_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,9 @@ _LICENCES = {  # what a licence's text says, the more special before the more ge
     "Permission to use, copy, modify, and": "ISC",
 }
 
+_BEGINS = "commit"
+_COMMIT = f"%x00{_BEGINS}%x00%H%x00%P%x00%s"
+
 
 @dataclass(frozen=True)
 class Change:
@@ -79,16 +82,20 @@ class History:
     def commits(self, most: int | None = None) -> Iterator[list[Change]]:
         """Yield each commit's changes of files, the newest commit first, without merges, at most so many commits."""
         limit = [] if most is None else [f"--max-count={most}"]
-        options = ("--no-renames", "--no-show-signature", "--format=%x1e%H%x1f%P%x1f%s", *limit)
+        options = ("--no-renames", "--no-show-signature", f"--format={_COMMIT}", *limit)
         log = self._git("log", "-z", "--raw", "--no-abbrev", "--no-merges", *options, "HEAD")
-        for record in log.split("\x1e")[1:]:
-            head, *rows = record.split("\0")
-            commit, parent, subject = head.split("\x1f")
-            changes = []
-            for row, path in zip(rows[::2], rows[1::2], strict=False):
-                before, after, old, new, status = row.lstrip("\n:").split(" ")
+        fields = iter(log.split("\0"))  # zeros are what neither a subject nor a path can hold
+        commit, parent, subject, changes = "", "", "", list[Change]()
+        for field in fields:
+            if field == _BEGINS:
+                if commit:
+                    yield sorted(changes, key=lambda change: change.path)
+                commit, parent, subject, changes = next(fields), next(fields), next(fields), []
+            elif row := field.lstrip("\n:"):
+                path, (before, after, old, new, status) = next(fields), row.split(" ")
                 if status == "M" and before.startswith("100") and after.startswith("100"):  # no links, no submodules
                     changes.append(Change(commit, parent, subject.strip(), path, old, new))
+        if commit:
             yield sorted(changes, key=lambda change: change.path)
 
     def files(self, commit: str) -> list[tuple[str, str, int]]:

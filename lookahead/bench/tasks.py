@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMATS", "Edit", "answer", "encode", "forms", "ids_of", "read_edits", "render", "request"]
+__all__ = ["FORMATS", "Edit", "answer", "encode", "forms", "ids_of", "read_edits", "read_lines", "render", "request"]
 
 FORMATS = ("whole file", "numbered", "indent", "json", "replace", "diff", "blocks")
 _FENCES = {".py": "python", ".js": "javascript", ".go": "go", ".rs": "rust", ".md": "markdown"}
@@ -43,12 +43,35 @@ class Edit:
 
 def read_edits(path: Path) -> Iterator[Edit]:
     """Read a file of JSON objects with path, instruction, before and after, one on each line."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        given = json.loads(line)
-        missing = [name for name in ("path", "instruction", "before", "after") if name not in given]
-        if missing:
-            raise ValueError(f"{path}:{number} lacks {', '.join(missing)}; give them, as benchmarks.mine_edits does")
+    for given in read_lines(
+        path, ("path", "instruction", "before", "after"), "give them, as benchmarks.mine_edits does"
+    ):
         yield Edit(given["path"], given["instruction"], given["before"], given["after"], given.get("kind", ""))
+
+
+def read_lines(path: Path, names: Sequence[str], then: str) -> Iterator[dict[str, Any]]:
+    """Read a file of JSON objects, one on each line, that have some names; `then` says what to do where one lacks them.
+
+    Raises
+    ------
+    ValueError
+        For a file that cannot be read, and for a line that is none of these.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")  # a text may hold what else parts lines, as U+2028
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read ({error}); give a file of JSON lines in UTF-8") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            given = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}:{number} is not JSON ({error}); a line is an object") from error
+        missing = [name for name in names if not isinstance(given, dict) or name not in given]
+        if missing:
+            raise ValueError(f"{path}:{number} lacks {', '.join(missing)}; {then}")
+        yield given
 
 
 def forms(edit: Edit, form: str, tokenizer: Any) -> list[list[int]]:

@@ -24,7 +24,7 @@ def read(given: Sequence[str], file: Path | None) -> list[Prompt]:
     """
     prompts: list[Prompt] = [text_of(Path(one[1:])) if one.startswith("@") else one for one in given]
     if file is not None:
-        lines = enumerate(text_of(file).splitlines(), 1)
+        lines = enumerate(text_of(file).split("\n"), 1)
         prompts += [_parsed(line, f"line {number} of {file}") for number, line in lines if line.strip()]
     if not prompts:
         raise ValueError("there is no prompt; give --prompt TEXT, --prompt @FILE or --prompts FILE.jsonl")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,7 +60,7 @@ def find(paths: Sequence[Path]) -> list[Source]:
             raise ValueError(
                 f"{error.filename or path} cannot be read: {error.strerror or error}; give files and folders"
             ) from error
-    return list({source.path: source for source in found}.values())
+    return list({os.path.realpath(source.path): source for source in found}.values())
 
 
 def _source(path: Path, is_lines: bool) -> Source:
@@ -169,8 +170,8 @@ class Reader:
     def _value(self, line: bytes, place: str) -> str:
         """Return the text of a line."""
         try:
-            value = json.loads(line.decode())
-        except ValueError as error:
+            value = json.loads(line.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f'{place} is not JSON in UTF-8 ({error}); a line is {{"{self._field}": "text"}}'
             ) from error

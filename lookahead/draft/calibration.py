@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,8 +70,20 @@ class Calibration:
         """Number of each source."""
         return dict(self._kinds)
 
-    def restore(self, kinds: dict[str, int], evidence: NDArray[np.void]) -> None:
-        """Take over what another has learnt: its kinds, and its evidence in one row."""
+    def restore(self, kinds: Any, evidence: NDArray[np.void]) -> None:
+        """Take over what another has learnt: its kinds, and its evidence in one row.
+
+        Raises
+        ------
+        ValueError
+            For what no other can have learnt; kernels look up what stands here, so nothing else may.
+        """
+        if not isinstance(kinds, dict) or not all(type(one) is int and 0 < one < _KINDS for one in kinds.values()):
+            raise ValueError(f"the kinds {kinds!r:.60} are no numbers of sources; allowed are 1 to {_KINDS - 1}")
+        if evidence.size != self.evidence.size:
+            raise ValueError(f"the evidence has {evidence.size} rows; allowed are {self.evidence.size}")
+        if not all(np.all(np.isfinite(evidence[name]) & (evidence[name] >= 0)) for name in evidence.dtype.names or ()):
+            raise ValueError("the evidence has sums that are no finite numbers, 0 and above")
         self._kinds = dict(kinds)
         self.evidence[:] = evidence.reshape(self.evidence.shape)
 

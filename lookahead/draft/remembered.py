@@ -13,6 +13,7 @@ from ..index.suffix_tree import SuffixTree
 __all__ = ["Remembered"]
 
 _KNOWN = 512  # tokens in a row that are known already are not taken in again
+_LEAST = 4  # bytes that a token takes at least: a text of which more tokens are than fit is cut before it is taken in
 _BEFORE = 256  # but so many before what is new, and so many behind it: copies of the older passage meet the newer there
 
 
@@ -28,7 +29,7 @@ class Remembered:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+        self._max_bytes, self._most = max_bytes, max(1, max_bytes // _LEAST)
         self.epoch = 0
         self._begin()
 
@@ -65,6 +66,7 @@ class Remembered:
 
     def add(self, ids: NDArray[np.int32]) -> None:
         """Take in what is new in a text, int32 [n]; what is known in it counts as useful just now."""
+        ids = ids[-self._most :]
         places, lengths = self.cursor().advance(ids)
         known = np.zeros(ids.size, np.bool_)
         ends = np.flatnonzero((lengths >= _KNOWN) & (np.append(lengths[1:], 0) != lengths + 1))
@@ -95,7 +97,7 @@ class Remembered:
 
     def fill(self, passages: list[NDArray[np.int32]]) -> None:
         """Take in passages as they are, the least recently useful first, as less useful than all that is known."""
-        self._rebuild([*passages, *self.passages()])
+        self._rebuild(_latest([*passages, *self.passages()], self._most))
         self._fit()
 
     def _rebuild(self, passages: list[NDArray[np.int32]]) -> None:
@@ -113,15 +115,20 @@ class Remembered:
         """
         aim = self._max_bytes / 2
         while self.nbytes > self._max_bytes:
-            kept, left = list[NDArray[np.int32]](), int(len(self._tree) * aim / self.nbytes)
-            for passage in reversed(self.passages()):
-                if passage.size < left or not kept:
-                    kept.append(passage[-left:])
-                left -= passage.size + 1
-                if left <= 0:
-                    break
-            self._rebuild(kept[::-1])
+            self._rebuild(_latest(self.passages(), int(len(self._tree) * aim / self.nbytes)))
             aim /= 2
+
+
+def _latest(passages: list[NDArray[np.int32]], left: int) -> list[NDArray[np.int32]]:
+    """Return the last passages that have so many tokens together, of one that is too long alone its end."""
+    kept = list[NDArray[np.int32]]()
+    for passage in reversed(passages):
+        if passage.size < left or not kept:
+            kept.append(passage[-left:])
+        left -= passage.size + 1
+        if left <= 0:
+            break
+    return kept[::-1]
 
 
 def _runs(marked: NDArray[np.bool_]) -> list[list[int]]:

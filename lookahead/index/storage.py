@@ -35,6 +35,8 @@ _START = struct.Struct("=8sIIQ")  # then the checksum
 _CHECKSUM = 16
 _ALIGNMENT = 64
 _BLOCK, _BLOCKS = 4096, 16
+_HEADER = {"kind": str, "facts": dict, "size": int, "sections": dict}
+_SECTION = {"offset": int, "nbytes": int, "checksum": str, "sample": str}
 
 
 class Kind(NamedTuple):
@@ -164,14 +166,33 @@ def _header(file: BinaryIO, path: Path, kind: Kind) -> dict[str, Any]:
     text, checksum = file.read(min(length, size)), start[_START.size : _START.size + _CHECKSUM].hex()
     if _checksum([start[: _START.size], text]) != checksum:
         raise StorageError(f"{path} is damaged: its header is not what was written; {kind.again}")
-    header: dict[str, Any] = json.loads(text)
+    try:
+        header: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        header = None
+    if not _is_header(header):
+        raise StorageError(f"{path} is damaged: its header is none; {kind.again}")
     if size != header["size"]:
         raise StorageError(
             f"{path} has {size} bytes and was written with {header['size']}: it is cut off; {kind.again}"
         )
     if header["kind"] != kind.name:
         raise StorageError(f"{path} is a {header['kind']}, no {kind.name}; give {kind.wanted}")
-    return header
+    known: dict[str, Any] = header
+    return known
+
+
+def _is_header(header: Any) -> bool:
+    """Whether a header says what `write` says, and its sections lie within the file: anybody can make a checksum."""
+    if not isinstance(header, dict) or [type(header.get(name)) for name in _HEADER] != list(_HEADER.values()):
+        return False
+    return all(
+        isinstance(one, dict)
+        and [type(one.get(name)) for name in _SECTION] == list(_SECTION.values())
+        and one["offset"] % _ALIGNMENT == 0
+        and 0 <= one["offset"] <= one["offset"] + one["nbytes"] <= header["size"]
+        for one in header["sections"].values()
+    )
 
 
 # ---- Writing ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +47,16 @@ def test_a_line_that_lacks_something_is_named(tmp_path: Path) -> None:
     file.write_text('{"path": "a.py", "before": "x"}\n')
     with pytest.raises(ValueError, match="tasks.jsonl:1 lacks instruction, after; give them"):
         list(read_edits(file))
+    for text, says in ((b"\n[1]\n", "tasks.jsonl:2 lacks path"), (b"{", "1 is not JSON"), (b"\xff", "cannot be read")):
+        file.write_bytes(text)
+        with pytest.raises(ValueError, match=says):
+            list(read_edits(file))
+    with pytest.raises(ValueError, match="none.jsonl cannot be read"):
+        list(read_edits(tmp_path / "none.jsonl"))
+
+
+def test_texts_may_hold_whatever_else_parts_lines(tmp_path: Path) -> None:
+    file, text = tmp_path / "tasks.jsonl", "a\u2028b\x85c\x1ed\r\n\x0c"
+    row = {"path": "a.js", "instruction": "Do it", "before": text, "after": text + "x"}
+    file.write_text(2 * (json.dumps(row, ensure_ascii=False) + "\n"), encoding="utf-8")
+    assert [(edit.before, edit.after) for edit in read_edits(file)] == [(text, text + "x")] * 2

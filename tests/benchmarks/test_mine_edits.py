@@ -45,6 +45,17 @@ def test_a_commit_of_one_file_is_a_task(
     assert [edit.after for edit in read_edits(out)] == [task["after"]]
 
 
+@pytest.mark.parametrize("subject", ["Change it\x1fnow", "Change\x1eit now", "commit commit", "-- now :100644 a"])
+def test_subjects_may_hold_what_they_like(
+    repo: Path, subject: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(repo, "Write it", commit=source(), a_dot_py=source())
+    commit(repo, subject, commit=source("value_10 = None"), a_dot_py=source("value_10 = None"))
+    commit(repo, "Change it again", a_dot_py=source("value_10 = 1"))
+    found = [(task["path"], task["instruction"]) for task in run(monkeypatch, capsys, repo)]
+    assert found == [("a.py", "Change it again"), ("a.py", subject), ("commit", subject)]
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -174,6 +185,7 @@ def test_errors_say_what_to_do(
         ("shallow",): "git fetch --unshallow",
         ("project",): "none of the 2 commits read",
         ("project", "--turns"): "makes a trace",
+        ("project", "--out", "none/a.jsonl"): "there is no folder none; make it",
         ("project", "--commits", "0"): "--commits 0 is too few; allowed is 1 and above",
     }.items():
         with pytest.raises(SystemExit, match=words):

@@ -84,6 +84,29 @@ def test_memory_is_worth_what_the_prompt_does_not_hold(
         run()
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no trace; write it by mine_edits --turns"),
+        ("{", "traces.jsonl:1 is not JSON"),
+        ("[1]", "lacks path, before, turns, files"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_file_that_holds_no_traces_is_told_in_one_line(tmp_path: Path, text: str | None, says: str) -> None:
+    file = tmp_path / "traces.jsonl"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SystemExit, match=says):
+        turns.traces_of(options(traces=file, count=8))
+
+
+def test_texts_of_traces_may_hold_what_else_parts_lines(tmp_path: Path) -> None:
+    file, trace = tmp_path / "traces.jsonl", TRACE | {"before": "a\u2028b\x85"}
+    file.write_text(2 * (json.dumps(trace, ensure_ascii=False) + "\n"), encoding="utf-8")
+    assert turns.traces_of(options(traces=file, count=1)) == ([trace], "traces.jsonl")
+
+
 def test_built_in_traces_go_on_where_the_turn_before_ended() -> None:
     found = list(refactorings.traces(3, seed=2, turns=3, corpus=30_000))
     assert found == list(refactorings.traces(3, seed=2, turns=3, corpus=30_000))

@@ -46,8 +46,9 @@ def corrupt(cache: Any, fed: int, rows: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--temperature", 0.5, "--seed", 3)], ids=str)
 def test_equal_outputs_exit_with_0(folder: Path, more: tuple[Any, ...], tmp_path: Path) -> None:
-    lines = [TEXT, {"prompt": TEXT[::-1]}]
-    (tmp_path / "prompts.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
+    lines = [TEXT, {"prompt": TEXT[::-1] + "\u2028"}]  # which parts lines, but not those of JSON
+    written = [json.dumps(line, ensure_ascii=False) + "\n" for line in lines]
+    (tmp_path / "prompts.jsonl").write_text("".join(written), encoding="utf-8")
     (tmp_path / "text").write_text(TEXT[5:], encoding="utf-8")
     result = check(folder, "--prompt", f"@{tmp_path / 'text'}", "--prompts", tmp_path / "prompts.jsonl", *more)
     assert result.exit_code == 0, result.output

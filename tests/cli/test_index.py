@@ -97,6 +97,9 @@ def test_lines_become_documents(tmp_path: Path, build: Build) -> None:
     write(tmp_path / "past.jsonl", b"\n".join(json.dumps(line).encode() for line in lines) + b"\n\n")
     build(tmp_path / "past.jsonl")
     assert contents(tmp_path) == {"past.jsonl:1": SAMPLE, "past.jsonl:3": "half ?"}
+    write(tmp_path / "past.jsonl", b'\xef\xbb\xbf{"text": "with a mark of its byte order"}\r\n')
+    build(tmp_path / "past.jsonl")
+    assert contents(tmp_path) == {"past.jsonl:1": "with a mark of its byte order"}
     write(tmp_path / "past.jsonl", json.dumps({"text": SAMPLE, "answer": "yes"}).encode())
     build(tmp_path / "past.jsonl", "--field", "answer")
     assert contents(tmp_path) == {"past.jsonl:1": "yes"}
@@ -105,6 +108,14 @@ def test_lines_become_documents(tmp_path: Path, build: Build) -> None:
     assert contents(tmp_path) == {"files/past.jsonl:1": "in a folder it is a text"}
     build(tmp_path / "files")
     assert contents(tmp_path) == {"files/past.jsonl": '{"text": "in a folder it is a text"}'}
+
+
+def test_a_file_of_two_names_is_taken_once(
+    folder: Path, tmp_path: Path, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.chdir(tmp_path)
+    assert build("files", folder / "sub", "files/../files/a.py", "link")["documents"] == 3
 
 
 def test_only_what_has_changed_is_tokenized_again(
@@ -214,6 +225,7 @@ def test_verifying(folder: Path, tmp_path: Path, build: Build, tokenizer: Path) 
         (["FILES", "-o", "FILES/a.py", "--tokenizer", "MODEL"], "a.py is there and no corpus; remove it"),
         (["FILES", "-o", "TMP", "--tokenizer", "MODEL"], "is there and no corpus"),
         (["TMP/bad.jsonl", "-o", "TMP/c.lkh", "--tokenizer", "MODEL"], "line 2 of TMP/bad.jsonl is not JSON"),
+        (["TMP/deep.jsonl", "-o", "TMP/c.lkh", "--tokenizer", "MODEL"], "line 1 of TMP/deep.jsonl is not JSON"),
         (["TMP/other.jsonl", "-o", "TMP/c.lkh", "--tokenizer", "MODEL"], 'other.jsonl has no text "text"; give the'),
         (["TMP/empty", "-o", "TMP/c.lkh", "--tokenizer", "MODEL"], "there is no text in what is given"),
         (["FILES", "-o", "TMP/c.lkh", "--tokenizer", "MODEL", "--max-bytes", "0"], "--max-bytes"),
@@ -225,6 +237,7 @@ def test_wrong_usage_exits_with_64_and_one_line(
 ) -> None:
     write(tmp_path / "bad.jsonl", b'{"text": "a"}\n{\n')
     write(tmp_path / "other.jsonl", b'{"answer": "a"}\n')
+    write(tmp_path / "deep.jsonl", b"[" * 100_000 + b"\n")
     (tmp_path / "empty").mkdir()
     for name, place in (("FILES", folder), ("TMP", tmp_path), ("MODEL", tokenizer)):
         arguments = [argument.replace(name, str(place)) for argument in arguments]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lookahead.draft.remembered import Remembered
+from lookahead.index.suffix_tree import SuffixTree
 
 PLENTY = 10**8
 
@@ -56,6 +57,26 @@ def test_bytes_stay_within_the_cap_and_the_latest_stays(size: int) -> None:
         cursor = memory.cursor()
         assert cursor.advance(text(seed, size)[-32:])[1][-1] == 32
     assert memory.epoch > 0
+
+
+def test_no_more_is_taken_in_than_may_fit_and_the_latest_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, real = list[int](), SuffixTree.take
+
+    def take(self: SuffixTree, tokens: NDArray[np.int32]) -> None:
+        taken.append(tokens.size)
+        real(self, tokens)
+
+    monkeypatch.setattr(SuffixTree, "take", take)
+    memory, long = Remembered(200_000), text(0, 400_000)
+    memory.add(long)
+    assert taken[0] <= 200_000 // 4
+    assert memory.cursor().advance(long[-64:])[1][-1] == 64
+    other = Remembered(200_000)
+    taken.clear()
+    other.fill([text(seed, 4000) for seed in range(100)])
+    assert sum(taken) <= 200_000 // 4 * 2
+    assert other.cursor().advance(text(99, 4000)[-64:])[1][-1] == 64
+    assert max(memory.nbytes, other.nbytes) <= 200_000
 
 
 def test_the_least_recently_useful_goes_first() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import struct
 from pathlib import Path
@@ -135,6 +137,37 @@ def test_refusals_say_what_was_found_and_what_to_do(path: Path, change: Any, say
         read(path)
     assert isinstance(caught.value, ValueError)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: [1],
+        lambda header: "[" * 100_000,
+        lambda header: "{",
+        *(lambda header, name=name: header.pop(name) and header for name in ("size", "kind", "facts", "sections")),
+        lambda header: header | {"sections": {"numbers": 1}},
+        *(
+            lambda header, change=change: header["sections"]["numbers"].update(change) or header
+            for change in (
+                *({"offset": 2**40}, {"offset": -64}, {"offset": "0"}, {"offset": 65}),
+                *({"nbytes": 2**40}, {"nbytes": -4}, {"nbytes": None}, {"checksum": None}, {"sample": 1}),
+            )
+        ),
+    ],
+)
+def test_headers_that_are_forged_with_their_checksum_are_refused(path: Path, change: Any) -> None:
+    whole = path.read_bytes()
+    length = struct.unpack_from("=Q", whole, 16)[0]
+    header = json.loads(whole[64 : 64 + length])
+    begin = min(section["offset"] for section in header["sections"].values())
+    forged = change(header)
+    text = (forged if isinstance(forged, str) else json.dumps(forged)).encode()
+    start = whole[:16] + struct.pack("=Q", len(text))
+    checksum = hashlib.blake2b(start + text, digest_size=16).digest()
+    path.write_bytes(((start + checksum).ljust(64, b"\0") + text).ljust(begin, b"\0") + whole[begin:])
+    with pytest.raises(StorageError, match="is damaged: its header is none; build it anew"):
+        read(path)
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
