@@ -12,6 +12,7 @@ from ..index.corpus import Corpus
 from ..views.calls import CALLS
 from ..views.dialects import Dialect, of_prompt
 from ..views.forms import FORMS, form
+from ..views.forms.escapes import NEWLINE
 from ..views.forms.form import Form, Passage, surface
 from ..views.hunks import HEADER, Hunks, Line
 from ..views.openings import Opening, Watcher
@@ -21,6 +22,7 @@ from ..views.phrases import Phrases
 from ..views.renames import Renames
 from ..views.shifts import Shifts
 from ..views.skeletons import named_blocks, skeletons
+from ..views.strings import Strings
 from ..views.tokens import Tokens
 from .candidates import Hint
 from .dictation import DICTATED, RULE, Dictation
@@ -35,6 +37,7 @@ _MOST = 256  # views of one sequence
 _NAMED = 400  # bytes of the answer in which it may have named a file
 _ALL = slice(0, None)
 _BEFORE = 64  # characters at the end of a prompt that may begin what is dictated
+_HOLDERS = 4  # passages of one line that are written as a string has them
 _BEHIND = 8  # tokens before a corresponding place where the copy may go on as well
 _WANTED = {
     opening: [wanted for wanted in FORMS if opening in wanted.openings] for each in FORMS for opening in each.openings
@@ -82,14 +85,14 @@ class Reader:
         self._written: set[tuple[str, int]] = set()
         self._files: dict[str, list[int]] = {}
         self._named = ""
-        self._watcher = Watcher({*_WANTED, *CALLS, *(opening for pair in PAIRS for opening in pair)})
+        openings = {*_WANTED, *CALLS, NEWLINE, *(opening for pair in PAIRS for opening in pair)}
+        self._watcher = Watcher(openings, b"\n")  # an answer begins a line
+        self._strings = Strings()
         self._opened: dict[str, int] = {}
         self._stream = Stream()
         self._hunks = Hunks()
         self._awaited: list[Form] = []
         self._line = 0
-        self._doubted: list[Form] = []
-        self._doubted_from = 0
         self._promised, self._part = self._hunks.promised, slice(0)
         self._shifts = Shifts()
         self._renames = Renames()
@@ -217,8 +220,6 @@ class Reader:
         openings = self._watcher.feed(piece)
         for opening in openings:
             self._open(opening)
-        if self._doubted:
-            self._decide()
         inside, guess = self._hunks.inside, self._hunks.feed(piece)
         while self._awaited and (newline := self._stream.text.find(b"\n", self._line)) >= 0:
             self._write_hunk(bytes(self._stream.text[self._line : newline]).decode("utf-8", "replace"))
@@ -261,23 +262,23 @@ class Reader:
         forms = _WANTED.get(opening.text, [])
         if opening.text == HEADER:
             self._awaited, self._part, self._line = forms, slice(0), opening.end
-        elif forms and forms[0].sign:
-            self._doubted, self._doubted_from = forms, opening.end
         elif forms:
-            self._write(forms)
+            self._write(forms, self._meant())
+        elif opening.text == NEWLINE:
+            self._notice(opening.end)
         first = _REPEATS.get(opening.text)
         if first in self._opened:
             said_since = len(self._stream.text) - opening.end
             self._hint(self._stream.position(self._opened[first] + said_since), DICTATED)
         self._opened[opening.text] = opening.end
 
-    def _write(self, forms: list[Form], part: slice = _ALL) -> None:
-        """Write the passages that an answer may mean in some forms, the latest first; the first form comes last.
+    def _write(self, forms: list[Form], meant: list[int], part: slice = _ALL) -> None:
+        """Write passages in some forms, the likeliest first; the first form comes last.
 
         Of each all lines or a part.
         """
         left, surfaces = _CHARACTERS, dict[str, Surface]()
-        for wanted, number in product(reversed(forms), self._meant()):
+        for wanted, number in product(reversed(forms), meant):
             passage = self._passages[number]
             if (wanted.name, number) in self._written or passage.form == wanted.name:
                 continue
@@ -305,20 +306,17 @@ class Reader:
             whole, self._promised = promised is self._promised, promised
             self._part = slice(max(0, promised.start - _MARGIN), promised.stop + _MARGIN)
             if not whole:
-                self._write(self._awaited, self._part)
+                self._write(self._awaited, self._meant(), self._part)
                 return
         if whole:
-            self._write(self._awaited)
+            self._write(self._awaited, self._meant())
         self._awaited = []
 
-    def _decide(self) -> None:
-        """Write the forms of an opening that code often holds, too, once the same line shows the sign of the form."""
-        line, newline, _ = bytes(self._stream.text[self._doubted_from :]).partition(b"\n")
-        found = self._doubted[0].sign.encode() in line
-        if found:
-            self._write(self._doubted)
-        if found or newline:
-            self._doubted = []
+    def _notice(self, end: int) -> None:
+        """Write the passages that hold the line before an escaped newline, as such a string has them."""
+        quote, line = self._strings.line(self._stream.text, end)
+        if quote and (holders := self._shifts.holders(line)):
+            self._write([wanted for wanted in FORMS if wanted.quote == quote], holders[: -_HOLDERS - 1 : -1])
 
     def _meant(self) -> list[int]:
         """Return the passages of the file that the answer named last, or all, the latest first."""

@@ -56,6 +56,32 @@ def test_a_copy_in_another_form_is_found(kind: str, prompt: str, answer: str) ->
     assert found["model"] * 2 < blind["model"]
 
 
+@pytest.mark.parametrize("kind", ["byte_level", "sentence_piece"])
+@pytest.mark.parametrize(
+    ("answer", "source"),
+    [
+        (NUMBERED, "view:numbered"),
+        (f"text = {SAMPLE!r}\n", "view:single"),
+        (f"text = {json.dumps(SAMPLE)}\n", "view:json"),
+        (f'[write_file(path="basket.py", text={json.dumps(SAMPLE)})]', "view:json"),
+        (json.dumps({"result": JSON}), "view:json2"),
+    ],
+    ids=["a listing alone", "a literal", "a literal in double quotes", "a call without JSON", "json in json"],
+)
+def test_a_form_is_found_without_a_word_that_opens_it(kind: str, answer: str, source: str) -> None:
+    prompt = f"Change it:\n```python\n{SAMPLE}```\n"
+    found = sources(Drafter(vocabulary(kind)), prompt, answer, kind)
+    assert found[source] > found["model"]
+
+
+def test_strings_of_other_text_have_nothing_written() -> None:
+    prompt = f"Change it:\n```python\n{SAMPLE}```\n"
+    _, sizes = held(
+        prompt, "x\n", 'a = "one line of it\\n"', "'another\\n'\n", "    def render(self, width):\\n", "\\n"
+    )
+    assert (np.diff(sizes) < 30).all()
+
+
 @pytest.mark.parametrize("columns", [8, -4])
 def test_a_passage_that_the_answer_indents_otherwise_is_found(columns: int) -> None:
     lines = SAMPLE.splitlines(True)

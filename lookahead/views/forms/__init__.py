@@ -8,7 +8,7 @@ from .fenced import PLAIN
 from .form import Form
 from .indented import INDENTED, named
 from .json_strings import JSON, JSON_ASCII, JSON_TWICE
-from .literals import DOUBLE, SINGLE
+from .literals import SINGLE
 from .numbered import ARROW, BAR, COLON, COLUMN, LETTER, NUMBERED
 from .quoted import QUOTED
 
@@ -17,7 +17,7 @@ FORMS: tuple[Form, ...] = (
     *(JSON, JSON_ASCII, JSON_TWICE),
     *(CONTEXT, REMOVED, ADDED),
     *(NUMBERED, ARROW, BAR, COLUMN, COLON, LETTER),
-    *(ENTITIES, ENTITIES_QUOTED, SINGLE, DOUBLE),
+    *(ENTITIES, ENTITIES_QUOTED, SINGLE),
 )
 _KNOWN = {each.name: each for each in FORMS}
 
