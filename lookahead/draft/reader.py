@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, product
+from itertools import product
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..views.forms import FORMS, form
 from ..views.forms.escapes import NEWLINE
 from ..views.forms.form import Form, Passage, surface
 from ..views.hunks import HEADER, Hunks, Line
+from ..views.listings import Listings
 from ..views.openings import Opening, Watcher
 from ..views.pairs import PAIRS
 from ..views.passages import find
@@ -27,6 +28,7 @@ from ..views.tokens import Tokens
 from .candidates import Hint
 from .dictation import DICTATED, RULE, Dictation
 from .shelf import Shelf, Surface, View, character_offsets
+from .stream import Stream
 
 __all__ = ["Reader"]
 
@@ -43,27 +45,6 @@ _WANTED = {
     opening: [wanted for wanted in FORMS if opening in wanted.openings] for each in FORMS for opening in each.openings
 }
 _REPEATS = {second: first for first, second in PAIRS}
-
-
-class Stream:
-    """The bytes of an answer, and the place in the corpus of the token that each comes from."""
-
-    def __init__(self) -> None:
-        self.text = bytearray()
-        self._offsets: list[int] = []
-        self._positions: list[int] = []
-
-    def add(self, pieces: list[bytes], position: int) -> None:
-        """Add tokens that stand in the corpus from `position` on."""
-        begins = [*accumulate(map(len, pieces), initial=len(self.text))]
-        self._offsets += begins[:-1]
-        self._positions += range(position, position + len(pieces))
-        self.text += b"".join(pieces)
-
-    def position(self, offset: int) -> int:
-        """Return the position of the first token that begins at `offset` bytes or behind it, -1 if there is none."""
-        at = bisect_left(self._offsets, offset)
-        return self._positions[at] if at < len(self._positions) else -1
 
 
 class Reader:
@@ -94,7 +75,7 @@ class Reader:
         self._awaited: list[Form] = []
         self._line = 0
         self._promised, self._part = self._hunks.promised, slice(0)
-        self._shifts = Shifts()
+        self._shifts, self._listings = Shifts(), Listings()
         self._renames = Renames()
         self._renamed = -1
         self._stale, self._renamings, self._next_renamed = False, 0, 0
@@ -294,9 +275,14 @@ class Reader:
     def _write_hunk(self, line: str) -> None:
         """At the end of a hunk's header, write the lines that it promises, and some around.
 
-        Where it has no numbers, or the first old line is none of these (models often count wrongly), write everything.
+        Where it has no numbers, or the first old line is none of these (models often count wrongly), write everything;
+        of a new file only what some line of it is known from.
         """
         promised = self._hunks.promised
+        if promised.stop < 0:
+            holders = self._shifts.holders(line[1:]) if line.startswith("+") else []
+            self._write([form("added")], holders[: -_HOLDERS - 1 : -1])
+            return
         if self._part.stop:
             if line.startswith("+"):
                 return
@@ -371,19 +357,31 @@ class Reader:
                 renamed = self._surface(view.passage, view.form, "renamed", self._renames.apply(left), line)
                 self._renamed = self._shelf.add([renamed])
 
-    # ---- Indentation ----
+    # ---- Indentation and numbers ----
 
     def _compare_shifts(self, piece: bytes) -> None:
-        """Have a passage written as the answer indents it, once two of its lines came so."""
+        """Have a passage written as the answer indents it, once two of its lines came so, or as it numbers a line."""
         text = self._stream.text
         begin = text.rfind(b"\n", 0, len(text) - len(piece)) + 1
         for line in bytes(text[begin:]).decode("utf-8", "replace").split("\n")[:-1]:
             for number, columns in self._shifts.learn(line):
-                name = f"indented_{columns}" if columns > 0 else f"dedented_{-columns}"
+                tabs = "t" if line[:columns] == columns * "\t" else ""
+                name = f"indented_{columns}{tabs}" if columns > 0 else f"dedented_{-columns}"
                 if (name, number) not in self._written and len(self._written) < _MOST:
                     self._written.add((name, number))
-                    with self._shelf.aside():
-                        self._shelf.add([self._surface(number, name, name, self._passages[number].lines)])
+                    self._write_lines(number, name, name, _ALL)
+            for listed in self._listings.learn(line):
+                for number in self._shifts.holders(listed.content)[-_HOLDERS:]:
+                    usual, lines = (listed.usual, number) in self._written, self._passages[number].lines
+                    part = self._listings.part(listed, number, lines, usual)
+                    if part is not None:
+                        self._write_lines(number, listed.form, "numbered", part)
+
+    def _write_lines(self, number: int, written: str, name: str, part: slice) -> None:
+        """Write lines of a passage in a form that no word opens."""
+        with self._shelf.aside():
+            lines = self._passages[number].lines[part]
+            self._shelf.add([self._surface(number, written, name, lines, part.start)])
 
 
 def _is_whole(passage: Passage, text: str) -> bool:

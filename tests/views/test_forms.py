@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lookahead.views.forms import FORMS, form
 from lookahead.views.forms.form import LEAST_LINES, Form, Passage, offsets, passages, surface
 from lookahead.views.forms.indented import indented
+from lookahead.views.forms.numbered import listed
 
 STRANGE = "\\\"'`/<>&|:+-@*nxtu01 \t\r\b\x00\x1b\x85é→😀\ud83d\udc00\u2028\xa0"
 PIECES = st.sampled_from([*STRANGE, "\\n", "&lt;", "    ", "\\u000a"])
@@ -171,6 +172,25 @@ def test_listings_as_they_are_met() -> None:
     assert read("     1\ta\r\n     2\t\r\n     3\tb\n     4\tc") == [("numbered", ("a\r", "\r", "b", "c"))]
     assert read("1\ta\n2|b\n3: c\n4\td") == []
     assert read("L1\ta\nL2\tb\nL3\tc") == []
+
+
+@given(
+    st.sampled_from([("{}", "|"), ("{:6d}", "\t"), ("{}", ": "), ("{:4d}", " | "), ("L{}", ":")]),
+    LINE,
+    st.integers(0, 999),
+)
+def test_a_numbered_line_tells_how_to_number_the_next(style: tuple[str, str], line: str, number: int) -> None:
+    head, mark = style
+    said = [f"{head.format(number + after)}{mark}{line}" for after in (0, 1)]
+    found = {one.content: one for one in listed(said[0])}
+    assert found[line].number == number
+    assert form(found[line].form).write([line, line]) == said
+
+
+def test_what_has_no_number_is_no_line_of_a_listing() -> None:
+    assert listed("") == listed("return 1") == listed("L1\ta") == listed("12345678: a") == []
+    assert [(one.content, one.usual) for one in listed("7:  a")] == [("  a", ""), (" a", "numbered_colon")]
+    assert [one.usual for one in listed("     7\ta")] == ["numbered"]
 
 
 BORDERS = st.sampled_from(["", "```\n", "text\n\n", "Here it is:\n", "<file>\n"])
