@@ -8,7 +8,7 @@ from .forms.numbered import Listed, listed
 
 __all__ = ["Listings"]
 
-_PART = 128  # lines that are numbered at once: what is inserted or removed later changes all numbers behind it
+_FIRST, _LAST = 16, 128  # lines that are numbered at once, more with each part whose numbers held
 _AHEAD = 4  # lines before the end of a part at which the next one is wanted
 _MOST = 256  # parts in one answer
 
@@ -17,7 +17,7 @@ class Listings:
     """Compares the numbers of the lines of an answer with where these lines stand in known passages."""
 
     def __init__(self) -> None:
-        self._ends: dict[tuple[str, int, int], int] = {}
+        self._written: dict[tuple[str, int, int], slice] = {}
         self._parts = 0
 
     def learn(self, line: str) -> list[Listed]:
@@ -33,10 +33,10 @@ class Listings:
             return None
         at = lines.index(said.content)
         alike = said.style, said.number - at, passage
-        if usual and said.number == at + 1:
+        before = self._written.get(alike, slice(0, 0))
+        if (usual and said.number == at + 1) or at + _AHEAD < before.stop or at + 1 == len(lines):
             return None
-        if at + _AHEAD < self._ends.get(alike, 0) or at + 1 == len(lines):
-            return None
-        self._ends[alike] = end = min(len(lines), at + _PART)
+        size = min(_LAST, max(_FIRST, 2 * (before.stop - before.start)))
+        self._written[alike] = part = slice(at, min(len(lines), at + size))
         self._parts += 1
-        return slice(at, end)
+        return part

@@ -121,7 +121,7 @@ def test_a_listing_whose_numbers_jump_at_every_line_costs_a_bounded_number_of_li
     _, sizes = held(f"Show it:\n```python\n{FILE * 9}```\n", *answer)
     assert (np.diff(sizes) < 60).all(), "lines that stand in several places do not say where they are from"
     _, sizes = held(f"Show it:\n```python\n{FILE}```\n", *answer)
-    assert np.diff(sizes).max() < 128 * 24
+    assert np.diff(sizes).max() < 20 * 32
 
 
 @pytest.mark.parametrize("columns", [8, -4])
