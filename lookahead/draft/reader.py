@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, product
+from itertools import product
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from ..index.corpus import Corpus
 from ..views.calls import CALLS
 from ..views.dialects import Dialect, of_prompt
 from ..views.forms import FORMS, form
+from ..views.forms.escapes import NEWLINE
 from ..views.forms.form import Form, Passage, surface
 from ..views.hunks import HEADER, Hunks, Line
+from ..views.listings import Listings
 from ..views.openings import Opening, Watcher
 from ..views.pairs import PAIRS
 from ..views.passages import find
@@ -21,10 +23,12 @@ from ..views.phrases import Phrases
 from ..views.renames import Renames
 from ..views.shifts import Shifts
 from ..views.skeletons import named_blocks, skeletons
+from ..views.strings import Strings
 from ..views.tokens import Tokens
 from .candidates import Hint
 from .dictation import DICTATED, RULE, Dictation
 from .shelf import Shelf, Surface, View, character_offsets
+from .stream import Stream
 
 __all__ = ["Reader"]
 
@@ -35,32 +39,12 @@ _MOST = 256  # views of one sequence
 _NAMED = 400  # bytes of the answer in which it may have named a file
 _ALL = slice(0, None)
 _BEFORE = 64  # characters at the end of a prompt that may begin what is dictated
+_HOLDERS = 4  # passages of one line that are written as a string has them
 _BEHIND = 8  # tokens before a corresponding place where the copy may go on as well
 _WANTED = {
     opening: [wanted for wanted in FORMS if opening in wanted.openings] for each in FORMS for opening in each.openings
 }
 _REPEATS = {second: first for first, second in PAIRS}
-
-
-class Stream:
-    """The bytes of an answer, and the place in the corpus of the token that each comes from."""
-
-    def __init__(self) -> None:
-        self.text = bytearray()
-        self._offsets: list[int] = []
-        self._positions: list[int] = []
-
-    def add(self, pieces: list[bytes], position: int) -> None:
-        """Add tokens that stand in the corpus from `position` on."""
-        begins = [*accumulate(map(len, pieces), initial=len(self.text))]
-        self._offsets += begins[:-1]
-        self._positions += range(position, position + len(pieces))
-        self.text += b"".join(pieces)
-
-    def position(self, offset: int) -> int:
-        """Return the position of the first token that begins at `offset` bytes or behind it, -1 if there is none."""
-        at = bisect_left(self._offsets, offset)
-        return self._positions[at] if at < len(self._positions) else -1
 
 
 class Reader:
@@ -82,16 +66,16 @@ class Reader:
         self._written: set[tuple[str, int]] = set()
         self._files: dict[str, list[int]] = {}
         self._named = ""
-        self._watcher = Watcher({*_WANTED, *CALLS, *(opening for pair in PAIRS for opening in pair)})
+        openings = {*_WANTED, *CALLS, NEWLINE, *(opening for pair in PAIRS for opening in pair)}
+        self._watcher = Watcher(openings, b"\n")  # an answer begins a line
+        self._strings = Strings()
         self._opened: dict[str, int] = {}
         self._stream = Stream()
         self._hunks = Hunks()
         self._awaited: list[Form] = []
         self._line = 0
-        self._doubted: list[Form] = []
-        self._doubted_from = 0
         self._promised, self._part = self._hunks.promised, slice(0)
-        self._shifts = Shifts()
+        self._shifts, self._listings = Shifts(), Listings()
         self._renames = Renames()
         self._renamed = -1
         self._stale, self._renamings, self._next_renamed = False, 0, 0
@@ -217,8 +201,6 @@ class Reader:
         openings = self._watcher.feed(piece)
         for opening in openings:
             self._open(opening)
-        if self._doubted:
-            self._decide()
         inside, guess = self._hunks.inside, self._hunks.feed(piece)
         while self._awaited and (newline := self._stream.text.find(b"\n", self._line)) >= 0:
             self._write_hunk(bytes(self._stream.text[self._line : newline]).decode("utf-8", "replace"))
@@ -261,23 +243,23 @@ class Reader:
         forms = _WANTED.get(opening.text, [])
         if opening.text == HEADER:
             self._awaited, self._part, self._line = forms, slice(0), opening.end
-        elif forms and forms[0].sign:
-            self._doubted, self._doubted_from = forms, opening.end
         elif forms:
-            self._write(forms)
+            self._write(forms, self._meant())
+        elif opening.text == NEWLINE:
+            self._notice(opening.end)
         first = _REPEATS.get(opening.text)
         if first in self._opened:
             said_since = len(self._stream.text) - opening.end
             self._hint(self._stream.position(self._opened[first] + said_since), DICTATED)
         self._opened[opening.text] = opening.end
 
-    def _write(self, forms: list[Form], part: slice = _ALL) -> None:
-        """Write the passages that an answer may mean in some forms, the latest first; the first form comes last.
+    def _write(self, forms: list[Form], meant: list[int], part: slice = _ALL) -> None:
+        """Write passages in some forms, the likeliest first; the first form comes last.
 
         Of each all lines or a part.
         """
         left, surfaces = _CHARACTERS, dict[str, Surface]()
-        for wanted, number in product(reversed(forms), self._meant()):
+        for wanted, number in product(reversed(forms), meant):
             passage = self._passages[number]
             if (wanted.name, number) in self._written or passage.form == wanted.name:
                 continue
@@ -293,9 +275,14 @@ class Reader:
     def _write_hunk(self, line: str) -> None:
         """At the end of a hunk's header, write the lines that it promises, and some around.
 
-        Where it has no numbers, or the first old line is none of these (models often count wrongly), write everything.
+        Where it has no numbers, or the first old line is none of these (models often count wrongly), write everything;
+        of a new file only what some line of it is known from.
         """
         promised = self._hunks.promised
+        if promised.stop < 0:
+            holders = self._shifts.holders(line[1:]) if line.startswith("+") else []
+            self._write([form("added")], holders[: -_HOLDERS - 1 : -1])
+            return
         if self._part.stop:
             if line.startswith("+"):
                 return
@@ -305,20 +292,17 @@ class Reader:
             whole, self._promised = promised is self._promised, promised
             self._part = slice(max(0, promised.start - _MARGIN), promised.stop + _MARGIN)
             if not whole:
-                self._write(self._awaited, self._part)
+                self._write(self._awaited, self._meant(), self._part)
                 return
         if whole:
-            self._write(self._awaited)
+            self._write(self._awaited, self._meant())
         self._awaited = []
 
-    def _decide(self) -> None:
-        """Write the forms of an opening that code often holds, too, once the same line shows the sign of the form."""
-        line, newline, _ = bytes(self._stream.text[self._doubted_from :]).partition(b"\n")
-        found = self._doubted[0].sign.encode() in line
-        if found:
-            self._write(self._doubted)
-        if found or newline:
-            self._doubted = []
+    def _notice(self, end: int) -> None:
+        """Write the passages that hold the line before an escaped newline, as such a string has them."""
+        quote, line = self._strings.line(self._stream.text, end)
+        if quote and (holders := self._shifts.holders(line)):
+            self._write([wanted for wanted in FORMS if wanted.quote == quote], holders[: -_HOLDERS - 1 : -1])
 
     def _meant(self) -> list[int]:
         """Return the passages of the file that the answer named last, or all, the latest first."""
@@ -373,19 +357,31 @@ class Reader:
                 renamed = self._surface(view.passage, view.form, "renamed", self._renames.apply(left), line)
                 self._renamed = self._shelf.add([renamed])
 
-    # ---- Indentation ----
+    # ---- Indentation and numbers ----
 
     def _compare_shifts(self, piece: bytes) -> None:
-        """Have a passage written as the answer indents it, once two of its lines came so."""
+        """Have a passage written as the answer indents it, once two of its lines came so, or as it numbers a line."""
         text = self._stream.text
         begin = text.rfind(b"\n", 0, len(text) - len(piece)) + 1
         for line in bytes(text[begin:]).decode("utf-8", "replace").split("\n")[:-1]:
             for number, columns in self._shifts.learn(line):
-                name = f"indented_{columns}" if columns > 0 else f"dedented_{-columns}"
+                tabs = "t" if line[:columns] == columns * "\t" else ""
+                name = f"indented_{columns}{tabs}" if columns > 0 else f"dedented_{-columns}"
                 if (name, number) not in self._written and len(self._written) < _MOST:
                     self._written.add((name, number))
-                    with self._shelf.aside():
-                        self._shelf.add([self._surface(number, name, name, self._passages[number].lines)])
+                    self._write_lines(number, name, name, _ALL)
+            for listed in self._listings.learn(line):
+                for number in self._shifts.holders(listed.content)[-_HOLDERS:]:
+                    usual, lines = (listed.usual, number) in self._written, self._passages[number].lines
+                    part = self._listings.part(listed, number, lines, usual)
+                    if part is not None:
+                        self._write_lines(number, listed.form, "numbered", part)
+
+    def _write_lines(self, number: int, written: str, name: str, part: slice) -> None:
+        """Write lines of a passage in a form that no word opens."""
+        with self._shelf.aside():
+            lines = self._passages[number].lines[part]
+            self._shelf.add([self._surface(number, written, name, lines, part.start)])
 
 
 def _is_whole(passage: Passage, text: str) -> bool:

@@ -89,7 +89,7 @@ class Lookahead:
         self.exact = exact
         self.prediction = prediction
         self.options = Options.of(options)
-        Drafter(tokenizer, **options).ids(prediction)  # says at once what is wrong with any of them
+        _expected(Drafter(tokenizer, **options), prediction)  # says at once what is wrong with any of them
         self.stats = Stats()
         self._records = check_trace(trace)
         self.trace: Trace | None = None
@@ -177,7 +177,7 @@ class Lookahead:
         call, cache = (logits_processor, stopping_criteria, generation_config), model_kwargs.get(names.cache_name())
         stats = Stats(note=why_plain(model, cache, generation_config, len(input_ids)))
         drafters = self._drafters(model, len(input_ids))
-        expected = drafters[0].ids(self.prediction if prediction is None else prediction)
+        expected = _expected(drafters[0], self.prediction if prediction is None else prediction)
         recorder = recorder_of(model, self.tokenizer, stats.note) if self._records else None
         self.stats, self.trace = stats, None if recorder is None else recorder.trace
         if stats.note is not None:
@@ -262,3 +262,14 @@ class Lookahead:
         if tokenizer is None:
             raise ValueError("stop_strings need the tokenizer: give it to Lookahead(tokenizer) or to this call")
         return StopStringCriteria(stop_strings=strings, tokenizer=tokenizer)
+
+
+def _expected(drafter: Drafter, prediction: Any) -> list[int]:
+    """Return the ids of a prediction."""
+    try:
+        return drafter.ids(prediction)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"prediction of type {type(prediction).__name__} cannot be read ({error}); allowed is a text, or the token "
+            "ids of one sequence, which all rows of a batch are expected to resemble"
+        ) from error

@@ -21,19 +21,23 @@ class Opening(NamedTuple):
 class Watcher:
     """Finds strings in a stream of bytes, whatever pieces it comes in (Aho and Corasick 1975).
 
-    The cost is linear in the stream and does not depend on how many strings are watched for.
+    The cost is linear in the stream and does not depend on how many strings are watched for. An opening may begin in
+    what stands before the stream.
     """
 
-    def __init__(self, openings: Iterable[str]) -> None:
+    def __init__(self, openings: Iterable[str], before: bytes = b"") -> None:
         self._automaton = _automaton(frozenset(openings))
         self._search = self._automaton.iter("") if len(self._automaton) else None
+        self._before = 0
+        self.feed(before)
+        self._before = len(before)
 
     def feed(self, piece: bytes) -> list[Opening]:
         """Go on with the next bytes; return the openings that end in them."""
         if self._search is None:
             return []
         self._search.set(_as_text(piece))
-        return [Opening(opening, end + 1) for end, opening in self._search]
+        return [Opening(opening, end + 1 - self._before) for end, opening in self._search]
 
 
 @lru_cache(32)

@@ -11,6 +11,7 @@ __all__ = ["Renames"]
 _WORDS = re.compile(r"\w+|\W")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|[^\W\d_]+")
 _CONFIRMED = 2
+_LONGEST = 7  # parts of a name that are replaced as one, the lines between them included
 _MOST = 1000  # pairs of words; an answer with more is no rename
 
 
@@ -18,13 +19,14 @@ class Renames:
     """Which identifiers were replaced by which, and how the lines still to come would read.
 
     A rule for a whole word holds once it was seen twice (used after one sighting, rules hurt). A rule for a part of
-    words, in all its cases (foo_x, Foo, FOO), holds once it was seen in two different words. A rule whose old name
-    comes up unchanged is forgotten for good.
+    words, in all its cases (foo_x, Foo, FOO), holds once it was seen in two different words; it may have another
+    number of words than what replaces it (foo_x, Foo: bar_baz_x, BarBaz). A rule whose old name comes up unchanged is
+    forgotten for good.
 
     Attributes
     ----------
     words, parts : dict of str
-        The rules that hold: old name to new name; parts in small letters.
+        The rules that hold: old name to new name; parts in small letters, with one ``_`` between two words.
     """
 
     def __init__(self) -> None:
@@ -74,29 +76,63 @@ class Renames:
         """Forget the rules that would have changed words which stayed as they were."""
         self._failed |= {one for one, _ in self._seen_words if one in kept}
         if self._seen_parts:
-            parts = {part.lower() for word in kept for part in _PARTS.findall(word)}
-            self._failed |= {one for one, _ in self._seen_parts if one in parts}
+            said = ["_".join(_words(_PARTS.findall(word))) for word in kept]
+            parts = {part for word in said for part in word.split("_")}
+            several = f"_{'__'.join(word for word in said if '_' in word)}_"
+            self._failed |= {
+                one for one, _ in self._seen_parts if one in parts or ("_" in one and f"_{one}_" in several)
+            }
 
     def _new_name(self, word: str) -> str:
         """Return what becomes of one word."""
         if word in self.words or not self.parts:
             return self.words.get(word, word)
-        return _PARTS.sub(lambda match: _in_case(self.parts.get(match[0].lower()), match[0]), word)
+        parts, found, at = _PARTS.findall(word), list[str](), 0
+        while at < len(parts):
+            end, new = self._longest(parts, at)
+            found.append(_in_case(new, parts[at:end], word) if new else parts[at])
+            at = end
+        return "".join(found)
+
+    def _longest(self, parts: Sequence[str], at: int) -> tuple[int, str]:
+        """Return where the longest part of a word ends that begins here and has a rule, and what replaces it."""
+        for end in range(min(len(parts), at + _LONGEST), at, -1):
+            new = self.parts.get("_".join(_words(parts[at:end])))
+            if new and "_" not in (parts[at], parts[end - 1]):
+                return end, new
+        return at + 1, ""
+
+
+def _words(parts: Sequence[str]) -> list[str]:
+    """Return the words among the parts of a name, in small letters."""
+    return [part.lower() for part in parts if part != "_"]
 
 
 def _core(old: str, new: str) -> tuple[str, str] | None:
-    """Return, in small letters, the one part in which two words differ; None where it is not just one."""
+    """Return, in small letters, the part in which two names differ; None where it is more than words."""
     one, other = _PARTS.findall(old), _PARTS.findall(new)
-    differing = [(left, right) for left, right in zip(one, other, strict=False) if left != right]
-    if len(one) != len(other) or len(differing) != 1 or not all(part.isalpha() for part in differing[0]):
+    begin, most = 0, min(len(one), len(other))
+    while begin < most and one[begin] == other[begin]:
+        begin += 1
+    end = 0
+    while end < most - begin and one[-1 - end] == other[-1 - end]:
+        end += 1
+    middle, its = one[begin : len(one) - end], other[begin : len(other) - end]
+    words = _words(middle), _words(its)
+    if not all(words) or len(middle) > _LONGEST or "_" in (middle[0], middle[-1], its[0], its[-1]):
         return None
-    return differing[0][0].lower(), differing[0][1].lower()
+    if not all(word.isalpha() for word in (*words[0], *words[1])):
+        return None
+    return "_".join(words[0]), "_".join(words[1])
 
 
-def _in_case(word: str | None, example: str) -> str:
-    """Return a word of small letters in the case of an example, or the example where there is no word."""
-    if word is None:
-        return example
-    if example.isupper() and len(example) > 1:
-        return word.upper()
-    return word.capitalize() if example[0].isupper() else word
+def _in_case(new: str, example: Sequence[str], word: str) -> str:
+    """Write the words of a name as those that they replace are written in a word."""
+    words, first = new.split("_"), example[0]
+    if first.isupper() and len(first) > 1:
+        return "_".join(words).upper() if word.isupper() else "".join(words).upper()
+    if first[0].isupper():
+        return "".join(map(str.capitalize, words))
+    if "_" in word or word.islower():
+        return "_".join(words)
+    return words[0] + "".join(map(str.capitalize, words[1:]))

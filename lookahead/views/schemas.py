@@ -15,6 +15,8 @@ _ARGUMENTS = ("parameters", "input_schema", "inputSchema", "schema")
 _BEGINS = {"string": '"', "object": "{", "array": "["}
 _BACK, _TRIES = 20_000, 64  # characters and braces before a schema among which its tool begins
 _AHEAD = 100_000  # characters behind it in which the tool ends
+_WORK = 4_000_000  # characters that are read as JSON in vain
+_FAILED = 500  # as many are as dear as a failure
 _RECENT = 32_000  # characters at the end of a text in which tools may have been called
 _DEPTH = 4  # schemas within schemas that are looked at
 _DECODER = json.JSONDecoder()
@@ -61,12 +63,13 @@ def tools(text: str, most: int = 64) -> dict[str, Schema]:
     """Return the tools that a text offers and the schemas of their arguments, the tool that it names last first.
 
     Knows JSON, as the chat templates write it for all families, and the tags that those of Qwen's coders write.
-    Whatever else the text holds is passed over.
+    Whatever else the text holds is passed over, in bounded time.
     """
     found: dict[str, Schema] = {}
-    end = 0
-    while len(found) < most and (at := text.find(_PROPERTIES, end)) >= 0:
-        name, schema, end = _tool(text, at, end)
+    end, left = 0, _WORK
+    while left > 0 and len(found) < most and (at := text.find(_PROPERTIES, end)) >= 0:
+        name, schema, end, spent = _tool(text, at, end)
+        left -= spent
         if name:
             found[name] = schema
     end = 0
@@ -84,18 +87,26 @@ def _named(text: str, tool: str) -> int:
     return max(text.rfind(f'"{tool}"'), text.rfind(f"={tool}>"), text.rfind(f"{tool}("))
 
 
-def _tool(text: str, at: int, begin: int) -> tuple[str, Schema, int]:
-    """Return name, schema and end of the tool whose properties stand at a place; no name where there is none."""
-    for value, end in _around(text, at, begin):
+def _tool(text: str, at: int, begin: int) -> tuple[str, Schema, int, int]:
+    """Return name, schema and end of the tool whose properties stand at a place; no name where there is none.
+
+    And how many characters were read in vain.
+    """
+    spent = 0
+    for value, end, read in _around(text, at, begin):
+        spent += read
         name = value.get("name")
         given = next((value[key] for key in _ARGUMENTS if isinstance(value.get(key), dict)), None)
-        if isinstance(name, str) and name and given is not None:
-            return name, _schema(given), end
-    return "", Schema(), at + len(_PROPERTIES)
+        if isinstance(name, str) and name and given is not None and end > at:
+            return name, _schema(given), end, spent - read
+    return "", Schema(), at + len(_PROPERTIES), spent
 
 
-def _around(text: str, at: int, begin: int) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yield the objects around a place and their ends, the innermost first."""
+def _around(text: str, at: int, begin: int) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """Yield the objects that begin before a place, the last first: value, end and characters read.
+
+    What is none comes as an empty one.
+    """
     first = max(begin, at - _BACK)
     near = text[first : at + _AHEAD]  # an error counts the lines before it, which takes long in a long text
     start = at - first
@@ -105,10 +116,12 @@ def _around(text: str, at: int, begin: int) -> Iterator[tuple[dict[str, Any], in
             return
         try:
             value, end = _DECODER.raw_decode(near, start)
-        except (ValueError, RecursionError):
-            continue
-        if first + end > at:
-            yield value, first + end
+            yield value, first + end, end - start
+        except json.JSONDecodeError as error:
+            yield {}, start, error.pos - start + _FAILED
+        except RecursionError:  # what is around it would be one, too
+            yield {}, start, _BACK
+            return
 
 
 def _schema(given: Any, depth: int = _DEPTH) -> Schema:

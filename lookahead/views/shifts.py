@@ -41,6 +41,11 @@ class Shifts:
         other._places, other._passages = dict(self._places), self._passages
         return other
 
+    def holders(self, line: str) -> list[int]:
+        """Return the passages that hold a line as it is, where it is long enough to tell them from others."""
+        places = self._places.get(line.strip(), ()) if len(line.strip()) >= _LEAST else ()
+        return [passage for passage, depth in places if depth == _depth(line)]
+
     def learn(self, line: str) -> list[tuple[int, int]]:
         """Take in a line; return the passages that it and another line in a row were shifted from, and by how much.
 

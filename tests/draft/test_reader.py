@@ -56,6 +56,74 @@ def test_a_copy_in_another_form_is_found(kind: str, prompt: str, answer: str) ->
     assert found["model"] * 2 < blind["model"]
 
 
+@pytest.mark.parametrize("kind", ["byte_level", "sentence_piece"])
+@pytest.mark.parametrize(
+    ("answer", "source"),
+    [
+        (NUMBERED, "view:numbered"),
+        (f"text = {SAMPLE!r}\n", "view:single"),
+        (f"text = {json.dumps(SAMPLE)}\n", "view:json_ascii"),
+        (f'[write_file(path="basket.py", text={json.dumps(SAMPLE)})]', "view:json_ascii"),
+        (json.dumps({"result": JSON}), "view:json2"),
+    ],
+    ids=["a listing alone", "a literal", "a literal in double quotes", "a call without JSON", "json in json"],
+)
+def test_a_form_is_found_without_a_word_that_opens_it(kind: str, answer: str, source: str) -> None:
+    prompt = f"Change it:\n```python\n{SAMPLE}```\n"
+    found = sources(Drafter(vocabulary(kind)), prompt, answer, kind)
+    assert found[source] > found["model"]
+
+
+def test_strings_of_other_text_have_nothing_written() -> None:
+    prompt = f"Change it:\n```python\n{SAMPLE}```\n"
+    _, sizes = held(
+        prompt, "x\n", 'a = "one line of it\\n"', "'another\\n'\n", "    def render(self, width):\\n", "\\n"
+    )
+    assert (np.diff(sizes) < 30).all()
+
+
+TABS = SAMPLE.replace("    ", "\t")
+
+
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [
+        (SAMPLE, "".join(f"\t{line}" for line in SAMPLE.splitlines(True))),
+        (TABS, "".join(f"\t{line}" for line in TABS.splitlines(True))),
+    ],
+    ids=["of spaces", "of tabs"],
+)
+def test_lines_that_are_shifted_by_a_tab_are_found(source: str, answer: str) -> None:
+    found = sources(Drafter(vocabulary("byte_level")), f"Move it:\n```python\n{source}```\n", answer)
+    assert found["view:indented_1t"] > found["model"]
+
+
+def test_a_diff_that_adds_a_copy_of_a_file_is_found_and_of_another_file_has_nothing_written() -> None:
+    lines = FILE.splitlines(True)
+    prompt, head = f"a.py\n```python\n{FILE}```\n", f"--- /dev/null\n+++ b/b.py\n@@ -0,0 +1,{len(lines)} @@\n"
+    found = sources(Drafter(vocabulary("byte_level")), prompt, head + "".join(f"+{line}" for line in lines))
+    assert found["view:added"] > 4 * found["model"]
+    _, sizes = held(prompt, head, "+import os\n", "+\n", "+def something_else():\n")
+    assert (np.diff(sizes) < 30).all()
+
+
+@pytest.mark.parametrize("first", [1, 7, 95])
+@pytest.mark.parametrize("mark", ["{:6d}\t", "{:3d} | ", "{}\t", "{:5d}: "])
+def test_a_listing_is_found_whatever_its_numbers_and_their_padding(mark: str, first: int) -> None:
+    lines = list(enumerate(SAMPLE.splitlines(True), first))
+    answer = "".join(mark.format(number + (number > first + 6)) + line for number, line in lines)  # one was inserted
+    found = sources(Drafter(vocabulary("byte_level")), f"Show it:\n```python\n{SAMPLE}```\n", answer)
+    assert found["view:numbered"] > 2 * found["model"]
+
+
+def test_a_listing_whose_numbers_jump_at_every_line_costs_a_bounded_number_of_lines() -> None:
+    answer = [f"{7 * number}\t{line}" for number, line in enumerate(FILE.splitlines(True))]
+    _, sizes = held(f"Show it:\n```python\n{FILE * 9}```\n", *answer)
+    assert (np.diff(sizes) < 60).all(), "lines that stand in several places do not say where they are from"
+    _, sizes = held(f"Show it:\n```python\n{FILE}```\n", *answer)
+    assert np.diff(sizes).max() < 20 * 32
+
+
 @pytest.mark.parametrize("columns", [8, -4])
 def test_a_passage_that_the_answer_indents_otherwise_is_found(columns: int) -> None:
     lines = SAMPLE.splitlines(True)

@@ -29,5 +29,9 @@ def test_any_bytes_may_come(data: bytes) -> None:
     assert len(found) == data.count("é".encode())
 
 
+def test_an_opening_may_begin_before_the_stream() -> None:
+    assert Watcher(["b\na", "b"], b"b\n").feed(b"ab") == [Opening("b\na", 1), Opening("b", 2)]
+
+
 def test_nothing_to_watch_for() -> None:
     assert Watcher([]).feed(b"abc") == []

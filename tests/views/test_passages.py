@@ -43,7 +43,7 @@ def test_a_prompt_with_many_forms() -> None:
     assert [text[passage.starts[2] :][:12] for passage in found] == ["def first(a)", "     3\tfunc ", "def first(a)"]
 
 
-@pytest.mark.parametrize("name", [each.name for each in FORMS if each.name not in ("plain", "context", "double")])
+@pytest.mark.parametrize("name", [each.name for each in FORMS if each.name not in ("plain", "context")])
 def test_each_form_is_found(name: str) -> None:
     before = {"added": "@@\n", "removed": "@@\n", "json2": '{"a": "{\\"b\\": \\"'}.get(name, form(name).lead)
     assert (name, CODE) in lines_of("<x>\n" + before.removeprefix("\n") + write(name))

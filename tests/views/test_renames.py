@@ -28,6 +28,19 @@ def test_two_words_that_share_a_part_make_a_rule_for_parts_in_every_case() -> No
     assert renames.apply(["foo, Foo, FOO, my_foo_y, MyFoo, food"]) == ["bar, Bar, BAR, my_bar_y, MyBar, food"]
 
 
+def test_a_name_of_another_number_of_words_is_learnt_in_every_case() -> None:
+    longer = learnt(("user = 1", "account_holder = 1"), ("get_user()", "get_account_holder()"))
+    assert longer.apply(["user_id, User, USER_ID, getUser, userId, superuser"]) == [
+        "account_holder_id, AccountHolder, ACCOUNT_HOLDER_ID, getAccountHolder, accountHolderId, superuser"
+    ]
+    shorter = learnt(("max_size = 1", "limit = 1"), ("class MaxSize:", "class Limit:"))
+    assert shorter.apply(["a_max_size_b, MAX_SIZE, setMaxSize, max, size, maxi_size"]) == [
+        "a_limit_b, LIMIT, setLimit, max, size, maxi_size"
+    ]
+    shorter.learn("old_max_size = 2", "old_max_size = 2")
+    assert not shorter.parts
+
+
 def test_one_word_seen_twice_makes_no_rule_for_parts() -> None:
     renames = learnt(("foo_x = 1", "bar_x = 1"), ("foo_x = 2", "bar_x = 2"))
     assert renames.apply(["foo_x, foo_y"]) == ["bar_x, foo_y"]

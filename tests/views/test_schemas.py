@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 import time
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lookahead.views import schemas
 from lookahead.views.schemas import Schema, tools
 
 PARAMETERS = {
@@ -102,3 +104,17 @@ def test_tools_in_tags_that_nothing_closes_are_passed_over_in_time_of_their_leng
     assert not tools("<function><name>a</name>" * 20_000)
     assert time.process_time() - started < 2, "over a minute where each looks for its end"
     assert list(tools(TAGGED + "<function><name>open</name>"))[:1] == list(tools(TAGGED))
+
+
+@pytest.mark.parametrize("nest", ['{"properties":' * 20_000, ('{"properties":' * 60 + "x ") * 300])
+def test_json_that_ends_in_nothing_is_read_only_so_far_and_tools_before_it_count(
+    nest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder = Mock(wraps=json.JSONDecoder())
+    monkeypatch.setattr(schemas, "_DECODER", decoder)
+    offered = json.dumps(ANTHROPIC)
+    assert list(tools(offered + nest)) == ["edit"]
+    tries = decoder.raw_decode.call_count
+    assert list(tools(offered + 2 * nest)) == ["edit"]
+    assert decoder.raw_decode.call_count - tries < 1.1 * tries < 10_000
+    assert list(tools(nest[:3000] + "\n" + offered)) == ["edit"]

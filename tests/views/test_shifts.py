@@ -28,6 +28,12 @@ def test_lines_that_did_not_move_moved_apart_or_are_short_or_unknown_tell_nothin
         assert [found for line in said for found in shifts.learn(line)] == []
 
 
+def test_the_passages_that_hold_a_line_as_it_is() -> None:
+    shifts = Shifts([PASSAGE, ["x"], PASSAGE])
+    assert shifts.holders("    return second()") == [0, 2]
+    assert shifts.holders("return second()") == shifts.holders("short") == shifts.holders("a stranger's line") == []
+
+
 @given(st.lists(LINES, max_size=3), LINES)
 def test_any_lines_may_come_and_what_is_told_is_true(passages: list[list[str]], said: list[str]) -> None:
     shifts = Shifts(passages)

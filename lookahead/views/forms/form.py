@@ -47,8 +47,8 @@ class Form:
         Strings which say, where an answer holds them, that this form is being written there.
     lead : str
         What usually stands right before the first line; tokenized with the lines, so that the border is a natural one.
-    sign : str
-        Where set, an opening counts only when this follows on the same line, since other text often holds it too.
+    quote : str
+        Where set, a known line in a string between such quotes says so, too.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Form:
     read: Callable[[str], list[Passage]]
     openings: tuple[str, ...]
     lead: str = ""
-    sign: str = ""
+    quote: str = ""
 
 
 def surface(form: Form, lines: Sequence[str]) -> tuple[str, list[int]]:

@@ -60,8 +60,8 @@ def _openings(before: str) -> tuple[str, ...]:
     return tuple(f"{quote}{key}{quote}:{space}{quote}" for key in _KEYS for space in (" ", ""))
 
 
-JSON = Form("json", _write, NEWLINE, read, _openings(""), '"content": "')
-JSON_ASCII = Form("json_ascii", partial(_write, ascii_only=True), NEWLINE, read, _openings(""), '"content": "')
+JSON = Form("json", _write, NEWLINE, read, _openings(""), '"content": "', '"')
+JSON_ASCII = Form("json_ascii", partial(_write, ascii_only=True), NEWLINE, read, _openings(""), '"content": "', '"')
 JSON_TWICE = Form(
     "json2",
     partial(_write, depth=2),
@@ -69,4 +69,5 @@ JSON_TWICE = Form(
     read,
     _openings("\\"),
     r"\"content\": \"",
+    r"\"",
 )

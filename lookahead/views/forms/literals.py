@@ -1,4 +1,4 @@
-r"""String literals of Python and JavaScript on one line, their newlines escaped.
+r"""String literals of Python and JavaScript on one line, their newlines escaped; between double quotes as in JSON.
 
 What is written is read as it was, but for two lone surrogates side by side that make one character.
 """
@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 
-from . import json_strings
 from .escapes import LEAST, NEWLINE, read_lines, wide_lines
 from .form import Form, Passage, passages
 
@@ -51,8 +49,8 @@ def _bodies(line: str) -> Iterator[tuple[int, int]]:
         yield begin, len(line)
 
 
-def _write(lines: Sequence[str], quote: str) -> list[str]:
-    return [_SPECIAL.sub(_escape, line).replace(quote, "\\" + quote) for line in lines]
+def _write(lines: Sequence[str]) -> list[str]:
+    return [_SPECIAL.sub(_escape, line).replace("'", "\\'") for line in lines]
 
 
 def _escape(special: re.Match[str]) -> str:
@@ -60,10 +58,4 @@ def _escape(special: re.Match[str]) -> str:
     return _SHORT.get(special[0]) or (f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}")
 
 
-def _openings(quote: str) -> tuple[str, ...]:
-    names = ("content", "contents", "source", "code", "expected")
-    return tuple(f"{name} = {quote}" for name in names) + (f"content: {quote}",)
-
-
-SINGLE = Form("single", partial(_write, quote="'"), NEWLINE, read, _openings("'"), "('", NEWLINE)
-DOUBLE = Form("double", partial(_write, quote='"'), NEWLINE, json_strings.read, _openings('"'), '("', NEWLINE)
+SINGLE = Form("single", _write, NEWLINE, read, (), "('", "'")

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from .form import Form, Passage, passages
 
+_ALONE = re.compile(r"( *)(L?)([0-9]{1,7})(\t|→| ?\||:)(.*)", re.DOTALL)
+_LIKE = "numbered like "
 _LINE = re.compile(r"\n *(L?)([0-9]{1,7})(\t|→| ?\||:)([^\n]*)")
 
 
@@ -74,3 +77,62 @@ _NAMES = {
     ":": COLON.name,
     "L:": LETTER.name,
 }
+_USUAL = {"6\t": NUMBERED.name, "6→": ARROW.name, "0|": BAR.name, "0: ": COLON.name, "0L:": LETTER.name}
+
+
+class Listed(NamedTuple):
+    """A line with a number, as an answer has it.
+
+    Attributes
+    ----------
+    content : str
+        The plain line.
+    number : int
+        Its number.
+    style : str
+        Alike for numbers that are written alike.
+    form : str
+        Name of the form that numbers lines like this, the first one with this number.
+    usual : str
+        Name of the form that writes numbers alike, from 1 on; empty where none does.
+    """
+
+    content: str
+    number: int
+    style: str
+    form: str
+    usual: str
+
+
+def listed(line: str) -> list[Listed]:
+    """Return what a line may be that has a number; a space behind the mark may belong to either."""
+    match = _ALONE.fullmatch(line)
+    if match is None or match[2] + match[4] not in _NAMES:
+        return []
+    blanks, letter, number, mark, content = match.groups()
+    width = len(blanks + number) if blanks else 0
+    marks = [mark, mark + " "] if mark in (":", " |") and content.startswith(" ") else [mark]
+    return [
+        Listed(
+            content=content[len(each) - len(mark) :],
+            number=int(number),
+            style=f"{width}{letter}{each}",
+            form=f"{_LIKE}{blanks}{letter}{number}{each}",
+            usual=_USUAL.get(f"{width}{letter}{each}", ""),
+        )
+        for each in marks
+    ]
+
+
+def named(name: str) -> Form | None:
+    """Return the form that numbers lines like one that was met, None for another name."""
+    match = _ALONE.fullmatch(name.removeprefix(_LIKE)) if name.startswith(_LIKE) else None
+    if match is None:
+        return None
+    blanks, letter, number, mark, space = match.groups()
+    width = len(blanks + number) if blanks else 0
+
+    def write(lines: Sequence[str]) -> list[str]:
+        return [f"{letter}{count:{width}d}{mark}{space}{line}" for count, line in enumerate(lines, int(number))]
+
+    return Form(name, write, "\n", read, (), "\n")
