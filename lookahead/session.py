@@ -13,7 +13,6 @@ from .draft.memory import Memory
 from .hf.loop import Lookahead
 from .index.static_corpus import StaticCorpus
 from .index.storage import SESSION, StorageError, check_tokenizer, read, write
-from .options import Options
 from .views.tokens import Tokens
 
 __all__ = ["Session"]
@@ -68,7 +67,7 @@ class Session:
             raise ValueError(f"corpora={corpora!r} is one corpus; allowed is a list of them: corpora=[...]")
         if not isinstance(corpora, Sequence) or not all(isinstance(one, str | Path | StaticCorpus) for one in corpora):
             raise TypeError(f"corpora={corpora!r} is no list of corpora; allowed are paths and StaticCorpus objects")
-        Options.of(options)
+        Drafter(tokenizer, **options)  # says at once what is wrong with the options
         self._tokenizer = tokenizer
         self._tokens = None if tokenizer is None else Tokens.of(tokenizer)
         self._options = options

@@ -366,8 +366,15 @@ def test_saving_that_fails_leaves_the_last_file(tmp_path: Path, monkeypatch: pyt
 
     with pytest.raises(FileNotFoundError, match="there is no such folder; make it first"):
         session.save(tmp_path / "none" / "a.session")
+    with pytest.raises(IsADirectoryError, match="this is a folder; name a file in it"):
+        session.save(tmp_path)
     monkeypatch.setattr("os.replace", fail)
     session.add(text(2, 100))
     with pytest.raises(OSError, match="No space"):
         session.save(path)
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
+
+
+def test_phrases_need_a_tokenizer_from_the_first_on() -> None:
+    with pytest.raises(ValueError, match="got 1 phrases but no tokenizer"):
+        Session(phrases=["# Licensed"])

@@ -249,6 +249,8 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a new file beside `path` that takes its name at the end; where something fails it is removed."""
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder; make it first", str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(beside, "xb") as file:
