@@ -76,10 +76,14 @@ def forced(form: Form, tools: list[tuple[str, dict[str, Any] | None]]) -> tuple[
     """
     if form.has_tags:
         return f"{form.opening}\n", forced_tags(tools)
+    shared = {name: _moved(parameters, f"#/$defs/{name}") for name, parameters in tools if _refers(parameters)}
     calls = [
         {
             "type": "object",
-            "properties": {"name": {"const": name}, form.arguments: parameters or {"type": "object"}},
+            "properties": {
+                "name": {"const": name},
+                form.arguments: {"$ref": f"#/$defs/{name}"} if name in shared else parameters or {"type": "object"},
+            },
             "required": ["name", form.arguments],
             "additionalProperties": False,
         }
@@ -87,8 +91,25 @@ def forced(form: Form, tools: list[tuple[str, dict[str, Any] | None]]) -> tuple[
     ]
     call: dict[str, Any] = calls[0] if len(calls) == 1 else {"anyOf": calls}
     if form is _MISTRAL:
-        return form.opening, {"type": "array", "items": call, "minItems": 1, "maxItems": 1}
-    return f"{form.opening}\n" if form.opening else "", call
+        call = {"type": "array", "items": call, "minItems": 1, "maxItems": 1}
+    opening = form.opening if form is _MISTRAL or not form.opening else f"{form.opening}\n"
+    return opening, {**call, "$defs": shared} if shared else call
+
+
+def _refers(parameters: dict[str, Any] | None) -> bool:
+    """Return whether a JSON schema refers to parts of itself."""
+    return '"$ref"' in json.dumps(parameters)
+
+
+def _moved(parameters: Any, root: str) -> Any:
+    """Return a JSON schema as it stands at `root` of another: it refers to its own parts there."""
+
+    def moved(part: dict[str, Any]) -> dict[str, Any]:
+        target = part.get("$ref")
+        is_own = isinstance(target, str) and target.startswith("#")
+        return {**part, "$ref": f"{root}{target[1:]}"} if is_own else part
+
+    return json.loads(json.dumps(parameters), object_hook=moved)
 
 
 def marks(form: Form, tokenizer: Any) -> frozenset[int]:
