@@ -76,8 +76,10 @@ def forced(form: Form, tools: list[tuple[str, dict[str, Any] | None]]) -> tuple[
     """
     if form.has_tags:
         return f"{form.opening}\n", forced_tags(tools)
-    shared = {name: _moved(parameters, f"#/$defs/{name}") for name, parameters in tools if _refers(parameters)}
-    calls = [
+    shared: dict[str, Any] = {
+        name: _moved(parameters, f"#/$defs/{name}") for name, parameters in tools if _refers(parameters)
+    }
+    calls: list[dict[str, Any]] = [
         {
             "type": "object",
             "properties": {
@@ -92,7 +94,7 @@ def forced(form: Form, tools: list[tuple[str, dict[str, Any] | None]]) -> tuple[
     call: dict[str, Any] = calls[0] if len(calls) == 1 else {"anyOf": calls}
     if form is _MISTRAL:
         call = {"type": "array", "items": call, "minItems": 1, "maxItems": 1}
-    opening = form.opening if form is _MISTRAL or not form.opening else f"{form.opening}\n"
+    opening = f"{form.opening}\n" if form.closing else form.opening
     return opening, {**call, "$defs": shared} if shared else call
 
 
@@ -106,8 +108,9 @@ def _moved(parameters: Any, root: str) -> Any:
 
     def moved(part: dict[str, Any]) -> dict[str, Any]:
         target = part.get("$ref")
-        is_own = isinstance(target, str) and target.startswith("#")
-        return {**part, "$ref": f"{root}{target[1:]}"} if is_own else part
+        if isinstance(target, str) and target.startswith("#"):
+            return {**part, "$ref": f"{root}{target[1:]}"}
+        return part
 
     return json.loads(json.dumps(parameters), object_hook=moved)
 
