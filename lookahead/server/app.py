@@ -7,7 +7,7 @@ import contextlib
 import copy
 import importlib.metadata
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,12 +191,19 @@ async def _on_api_error(request: Request, error: Any) -> Response:
 
 async def _on_invalid(request: Request, error: Any) -> Response:
     """Tell what a body must not hold."""
-    first = error.errors()[0]
+    first = _plainest(error.errors())
     place = [str(part) for part in first.get("loc", ()) if part != "body"]
     is_json = first.get("type") != "json_invalid"
     param = ".".join(place) if is_json and place else None
     what = f"{param}: {first['msg']}" if param else f"the body is no JSON object that can be read: {first['msg']}"
     return JSONResponse(ApiError(400, what, param).body(), 400)
+
+
+def _plainest(errors: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the error to tell: of those of the first field, which may have several types, the furthest one."""
+    field = errors[0].get("loc", ())[:2]
+    of_field = [one for one in errors if one.get("loc", ())[:2] == field]
+    return min(of_field, key=lambda one: (one["type"].endswith("_type"), -len(one.get("loc", ()))))
 
 
 async def _on_http_error(request: Request, error: Any) -> Response:

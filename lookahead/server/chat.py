@@ -84,13 +84,30 @@ class Prompts:
             raise bad_request(f"prompt holds {wrong[0]}; a token is a number from 0 to {self._size - 1}", "prompt")
         return self._checked(list(prompt), "prompt")
 
+    def of_prediction(self, content: str | Sequence[Part], most: int | None) -> list[int]:
+        """Return the tokens of what an answer is expected to resemble; more than `most` are refused.
+
+        They are made here and not beside the model, where everybody would wait for a long one.
+        """
+        text = joined(content, "prediction")
+        with self._lock:
+            ids = self._ids(text, "prediction", special=False)
+        if most is not None and len(ids) > most:
+            message = f"the prediction has {len(ids)} tokens, and {most} are allowed, the model's context; shorten it"
+            raise bad_request(message, "prediction", "context_length_exceeded")
+        return ids
+
     def _encoded(self, text: str, param: str, special: bool) -> list[int]:
+        """Return the tokens of a text of which there are neither none nor too many."""
+        return self._checked(self._ids(text, param, special), param)
+
+    def _ids(self, text: str, param: str, special: bool) -> list[int]:
         """Return the tokens of a text."""
         try:
             ids: list[int] = self.tokenizer(text, add_special_tokens=special)["input_ids"]
         except (UnicodeEncodeError, TypeError) as error:
             raise bad_request(f"{param} is no text that can be written in UTF-8; repair it", param) from error
-        return self._checked(ids, param)
+        return ids
 
     def _checked(self, ids: list[int], param: str) -> list[int]:
         """Return tokens of which there are neither none nor too many."""

@@ -93,7 +93,7 @@ class Job:
         Stop sequences.
     shown : frozenset of int
         Special tokens that are part of the text.
-    prediction : str or None
+    prediction : list of int or None
         What the answer is expected to resemble.
     """
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..hf.answering import Settings, is_sampled, vocabulary_size
 from ..hf.grammars import Grammars
 from ..hf.loading import context_length
-from .chat import Prompts, joined
+from .chat import Prompts
 from .choices import ChatChoice, Choice, TextChoice
 from .errors import bad_request
 from .job import Job, Outbox
@@ -68,12 +68,13 @@ class Orders:
         if form is not None and is_single and form.closing:
             stops.append(form.closing)
         make = partial(Job, user=user, prompt=prompt, outbox=outbox, stops=stops)
+        expected = self._predicted(request.prediction)
         jobs = [
             make(
                 index=index,
                 settings=self._settings(request, len(prompt), wanted, index, top, grammar),
                 shown=frozenset() if form is None else marks(form, self._tokenizer),
-                prediction=_predicted(request.prediction),
+                prediction=expected,
             )
             for index in range(count)
         ]
@@ -97,13 +98,12 @@ class Orders:
             message = f"{len(given)} prompts with n={count}; allowed are 1 to {self._limits.choices} answers in all"
             raise bad_request(message, "prompt")
         prompts = [self._prompts.of_text(one) for one in given]
-        order = Order([], [], [len(one) for one in prompts])
+        order, expected = Order([], [], [len(one) for one in prompts]), self._predicted(request.prediction)
         make = partial(Job, user=user, outbox=outbox, stops=_stops(request))
         for number, prompt in enumerate(prompts):
             for index in range(count):
                 place = number * count + index
                 settings = self._settings(request, len(prompt), request.max_tokens or 16, index, request.logprobs)
-                expected = _predicted(request.prediction)
                 order.jobs.append(make(index=place, prompt=prompt, settings=settings, prediction=expected))
                 echoed = self._echoed(given[number]) if request.echo else ""
                 order.choices.append(TextChoice(place, self._tokenizer, request.logprobs, echoed))
@@ -115,6 +115,10 @@ class Orders:
         if count > self._limits.choices:
             raise bad_request(f"n={count} is out of range; allowed is 1 to {self._limits.choices}", "n")
         return count
+
+    def _predicted(self, prediction: Prediction | None) -> list[int] | None:
+        """Return the tokens that an answer is expected to resemble."""
+        return None if prediction is None else self._prompts.of_prediction(prediction.content, self._context) or None
 
     def _echoed(self, prompt: str | Sequence[int]) -> str:
         """Return a prompt as text."""
@@ -219,11 +223,6 @@ def _stops(request: Sampled) -> list[str]:
 def _tools(request: ChatRequest) -> list[tuple[str, dict[str, Any] | None]]:
     """Return the names of the tools, and the JSON schemas of their arguments."""
     return [(one.function.name, one.function.parameters) for one in request.tools or []]
-
-
-def _predicted(prediction: Prediction | None) -> str | None:
-    """Return the text that an answer is expected to resemble."""
-    return None if prediction is None else joined(prediction.content, "prediction") or None
 
 
 def _several(prompt: Any) -> list[Any]:

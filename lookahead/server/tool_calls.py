@@ -76,10 +76,16 @@ def forced(form: Form, tools: list[tuple[str, dict[str, Any] | None]]) -> tuple[
     """
     if form.has_tags:
         return f"{form.opening}\n", forced_tags(tools)
-    calls = [
+    shared: dict[str, Any] = {
+        name: _moved(parameters, f"#/$defs/{name}") for name, parameters in tools if _refers(parameters)
+    }
+    calls: list[dict[str, Any]] = [
         {
             "type": "object",
-            "properties": {"name": {"const": name}, form.arguments: parameters or {"type": "object"}},
+            "properties": {
+                "name": {"const": name},
+                form.arguments: {"$ref": f"#/$defs/{name}"} if name in shared else parameters or {"type": "object"},
+            },
             "required": ["name", form.arguments],
             "additionalProperties": False,
         }
@@ -87,8 +93,26 @@ def forced(form: Form, tools: list[tuple[str, dict[str, Any] | None]]) -> tuple[
     ]
     call: dict[str, Any] = calls[0] if len(calls) == 1 else {"anyOf": calls}
     if form is _MISTRAL:
-        return form.opening, {"type": "array", "items": call, "minItems": 1, "maxItems": 1}
-    return f"{form.opening}\n" if form.opening else "", call
+        call = {"type": "array", "items": call, "minItems": 1, "maxItems": 1}
+    opening = f"{form.opening}\n" if form.closing else form.opening
+    return opening, {**call, "$defs": shared} if shared else call
+
+
+def _refers(parameters: dict[str, Any] | None) -> bool:
+    """Return whether a JSON schema refers to parts of itself."""
+    return '"$ref"' in json.dumps(parameters)
+
+
+def _moved(parameters: Any, root: str) -> Any:
+    """Return a JSON schema as it stands at `root` of another: it refers to its own parts there."""
+
+    def moved(part: dict[str, Any]) -> dict[str, Any]:
+        target = part.get("$ref")
+        if isinstance(target, str) and target.startswith("#"):
+            return {**part, "$ref": f"{root}{target[1:]}"}
+        return part
+
+    return json.loads(json.dumps(parameters), object_hook=moved)
 
 
 def marks(form: Form, tokenizer: Any) -> frozenset[int]:

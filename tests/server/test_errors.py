@@ -125,6 +125,27 @@ def test_a_bad_completion_is_told_as_one(guarded: Running, body: dict[str, Any])
     assert (status, reply["error"]["type"]) == (400, "invalid_request_error"), reply
 
 
+def test_a_field_of_several_types_is_told_what_is_wrong_with_the_one_that_was_given(guarded: Running) -> None:
+    for body, said in (
+        (chat(stop=["x"] * 17), "at most 16 items"),
+        (chat(messages=[{"role": "user", "content": [{"text": "a"}]}]), "type: Field required"),
+    ):
+        status, reply = asked(guarded, body)
+        assert status == 400 and said in reply["error"]["message"], reply
+
+
+@pytest.mark.parametrize(("content", "said"), [("\ud800", "UTF-8"), ("word " * 600, "512 are allowed")])
+def test_a_prediction_that_cannot_be_used_is_refused_before_its_turn(guarded: Running, content: str, said: str) -> None:
+    prediction = {"type": "content", "content": content}
+    for body, path in (
+        (chat(prediction=prediction), CHAT),
+        ({"model": NAME, "prompt": "a", "prediction": prediction}, "/v1/completions"),
+    ):
+        status, reply = asked(guarded, body, path)
+        assert status == 400 and said in reply["error"]["message"], reply
+        assert reply["error"]["param"] == "prediction"
+
+
 @pytest.mark.parametrize("key", [None, "", "wrong", "secre", "secret2", "sécret"])
 def test_a_wrong_key_is_refused(guarded: Running, key: str | None) -> None:
     for path, method in ((CHAT, "POST"), ("/v1/models", "GET"), ("/metrics", "GET"), ("/openapi.json", "GET")):

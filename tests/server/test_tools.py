@@ -134,6 +134,23 @@ def test_a_forced_call_is_made(client: openai.OpenAI, choice: Any) -> None:
     jsonschema.validate(json.loads(made.message.tool_calls[0].function.arguments), TOOL["function"]["parameters"])
 
 
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("template", ["<tool_call>", "[TOOL_CALLS]", '{"name": name, "parameters": dictionary}'])
+def test_a_forced_call_follows_a_schema_that_refers_to_its_own_parts(template: str, many: bool) -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    parts = {"line": {"enum": [1, 7]}, "lines": {"type": "array", "items": {"$ref": "#/$defs/line"}}}
+    schema = {"type": "object", "properties": {"at": {"$ref": "#/$defs/lines"}}, "required": ["at"], "$defs": parts}
+    form = form_of(f"{{% if tools %}}{template}{{% endif %}}")
+    assert form is not None
+    tools: list[tuple[str, Any]] = [("edit", {**schema, "additionalProperties": False}), ("look", None)]
+    _, wanted = forced(form, tools if many else tools[:1])
+    grammar = xgrammar.Grammar.from_json_schema(json.dumps(wanted))
+    for line, is_allowed in ((7, True), (8, False)):
+        call: Any = {"name": "edit", form.arguments: {"at": [line]}}
+        text = json.dumps([call] if template.startswith("[") else call)
+        assert xgrammar.testing._is_grammar_accept_string(grammar, text) == is_allowed
+
+
 def test_a_forced_call_in_tags_is_made() -> None:
     pytest.importorskip("xgrammar")
     form = form_of("{% if tools %}<tool_call><function=name>{% endif %}")
