@@ -80,7 +80,7 @@ SECTIONS = {
                 "SmolLM2-135M writes by itself, in turns with stock prompt lookup at its defaults and at the best of "
                 f"its settings, found by the clock task by task. {also}",
                 "generate",
-                f"--tasks {tasks} --temperatures {temperature} --tokens 256 --rounds 5 --lookups 10 20 40",
+                f"--tasks {tasks} --temperatures {temperature} --tokens 256 --rounds 3 --lookups 10 20 40",
                 f"--tasks {tasks} --temperatures {temperature} --tokens 32 --rounds 1 --lookups 10",
                 generate.markdown,
                 (plots.generated,),
