@@ -16,6 +16,11 @@ _START = 10.0  # steps that the first guess of the rate is worth
 _TRIED = 32  # steps over which drafting has to earn its own time
 _LOSS = 0.01  # of a forward's time that drafting may lose at each of these steps
 _SHORTEST, _LONGEST = 16, 512  # steps without drafting
+_TRUST = 2.0  # drafts that the first guess, that chances are what they are said to be, is worth
+_RECENT, _FADING = (
+    0.9,
+    0.98,
+)  # what the latest drafts keep of their weight with each one more, with each step without one
 _SELDOM = 16  # steps at rest from one look at the model's second thoughts to the next, at most
 
 
@@ -31,6 +36,9 @@ class Policy:
     sizes whose cost is in doubt are looked at now and then (`Probes`). Both need the clock: with a given cost, or
     without times, there is neither.
 
+    Chances were learnt elsewhere, too. Where the latest drafts brought less than they promised, as on text that is no
+    copy, the next ones are taken for as much less: a long copy still pays then, a doubtful token does not.
+
     The `rows` of a batch share every forward: tokens are then the sum over the rows.
     """
 
@@ -39,6 +47,7 @@ class Policy:
         self._probes = Probes(cost) if isinstance(cost, MeasuredCost) else None
         # A high rate makes for short drafts until more is known.
         self._tokens, self._spent = 4.0 * rows * _START, _START
+        self._promised, self._kept, self._promises = 0.0, 0.0, 0.0
         self._saved, self._forward = 0.0, 0.0
         self._tried, self._drafted, self._waiting, self._wait = 0, 0, 0, _SHORTEST
         self._resting = 0
@@ -51,7 +60,13 @@ class Policy:
     def go_on(self, other: Policy) -> None:
         """Take over the rate and the pause of the policy for more rows, of which some have ended."""
         self._tokens, self._spent = other._tokens * self.rows / other.rows, other._spent
+        self._promised, self._kept = other._promised, other._kept
         self._resting, self._waiting, self._wait = other._resting, other._waiting, other._wait
+
+    @property
+    def trust(self) -> float:
+        """What of the tokens that the latest drafts promised was accepted, at most 1."""
+        return min(1.0, (self._kept + _TRUST) / (self._promised + _TRUST))
 
     @property
     def pauses(self) -> bool:
@@ -70,12 +85,19 @@ class Policy:
         cheapest = self.cost.cheapest(budget)
         if self._probes is not None and self._probes.due(budget):
             cheapest = min(cheapest, self._probes.cheapest)
-        return max(_LEAST, self.rate * cheapest)
+        return min(1.0, max(_LEAST, self.rate * cheapest / self.trust))
 
     def size(self, probs: NDArray[np.float32]) -> int:
         """Return how many tokens of a draft pay, given their path probabilities, float32 [n], which never rise."""
+        self._promises = 0.0
         if not len(probs):
             return 0
+        size = self._chosen(probs * np.float32(self.trust))
+        self._promises = float(probs[:size].sum(dtype=np.float64))
+        return size
+
+    def _chosen(self, probs: NDArray[np.float32]) -> int:
+        """Return the size of the highest gain, or of a look at a cost."""
         gains = self._gains(probs, self.cost.curve(len(probs)))
         if self._probes is not None and self._probes.due(len(probs)):
             return self._probes.size(gains, self._gains(probs, self._probes.hope(len(probs))), self.rate)
@@ -89,8 +111,16 @@ class Policy:
     def learn(self, tokens: int, size: int) -> None:
         """Hear that a forward with `size` draft tokens gave `tokens`."""
         self._resting = 0 if size else self._resting + 1
+        self._judge(tokens, size)
         self._tokens = _MEMORY * self._tokens + tokens
         self._spent = _MEMORY * self._spent + float(self.cost.curve(size)[size])
+
+    def _judge(self, tokens: int, size: int) -> None:
+        """Compare what was accepted with what was promised; each draft counts as one at most."""
+        is_ours = size > 0 and self._promises > 0
+        memory, weight = (_RECENT, 1.0 / max(1.0, self._promises)) if is_ours else (_FADING, 0.0)
+        self._promised = memory * self._promised + weight * self._promises
+        self._kept = memory * self._kept + weight * (tokens - self.rows)
 
     def learn_times(self, tokens: float, size: int, context: int, forward: float, drafting: float) -> None:
         """Hear what a step behind `context` tokens took, in seconds: its forward and its drafting.
