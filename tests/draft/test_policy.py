@@ -136,3 +136,46 @@ def test_measured_costs_decide() -> None:
     probs = np.linspace(0.9, 0.3, 32).astype(np.float32)
     assert Policy(cheap).size(probs) == 32
     assert Policy(dear).size(probs) == 0
+
+
+def failed(times: int) -> Policy:
+    """Return a policy of which some drafts of two likely tokens were refused as a whole."""
+    policy = Policy(cost_of("linear:0.2", 64))
+    for _ in range(30):
+        policy.learn(1, 0)  # so that a token is worth a forward
+    for _ in range(times):
+        policy.size(np.array([0.6, 0.5], np.float32))
+        policy.learn(1, 2)
+    return policy
+
+
+def test_after_drafts_that_failed_a_doubtful_token_waits_and_a_long_copy_does_not() -> None:
+    doubtful, copy = np.array([0.4], np.float32), np.full(40, 0.9, np.float32)
+    assert failed(0).size(doubtful) == 1
+    policy = failed(5)
+    assert policy.size(doubtful) == 0
+    assert policy.size(copy) == 40
+    for _ in range(100):
+        policy.learn(1, policy.size(np.empty(0, np.float32)))
+    assert policy.size(doubtful) == 1  # that is long ago
+
+
+def test_drafts_that_keep_what_they_promise_are_trusted() -> None:
+    policy, draws = Policy(cost_of("linear:0", 8)), np.random.default_rng(0)
+    trusts = []
+    for _ in range(500):
+        policy.size(np.cumprod(np.full(8, 0.7, np.float32)))
+        policy.learn(1 + int(np.argmin([*(draws.random(8) < 0.7), False])), 8)
+        trusts.append(policy.trust)
+    assert max(trusts) <= 1
+    assert np.mean(trusts) > 0.85
+
+
+@given(st.lists(st.tuples(PROBS, st.integers(1, 41)), max_size=60))
+def test_trust_is_a_share_whatever_comes(steps: list[tuple[np.ndarray, int]]) -> None:  # type: ignore[type-arg]
+    policy = Policy(cost_of("linear:0.01", 40))
+    for probs, tokens in steps:
+        size = policy.size(probs)
+        policy.learn(min(tokens, size + 1), size)
+        assert 0 < policy.trust <= 1
+        assert 0 < policy.least(40) <= 1
