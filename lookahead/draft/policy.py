@@ -120,7 +120,7 @@ class Policy:
         is_ours = size > 0 and self._promises > 0
         memory, weight = (_RECENT, 1.0 / max(1.0, self._promises)) if is_ours else (_FADING, 0.0)
         self._promised = memory * self._promised + weight * self._promises
-        self._kept = memory * self._kept + weight * (tokens - self.rows)
+        self._kept = memory * self._kept + weight * max(0, tokens - self.rows)  # rows that end say nothing more
 
     def learn_times(self, tokens: float, size: int, context: int, forward: float, drafting: float) -> None:
         """Hear what a step behind `context` tokens took, in seconds: its forward and its drafting.

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lookahead import Drafter
@@ -171,11 +171,12 @@ def test_drafts_that_keep_what_they_promise_are_trusted() -> None:
     assert np.mean(trusts) > 0.85
 
 
-@given(st.lists(st.tuples(PROBS, st.integers(1, 41)), max_size=60))
-def test_trust_is_a_share_whatever_comes(steps: list[tuple[np.ndarray, int]]) -> None:  # type: ignore[type-arg]
-    policy = Policy(cost_of("linear:0.01", 40))
+@given(st.integers(1, 9), st.lists(st.tuples(PROBS, st.integers(0, 41)), max_size=60))
+@example(4, [(np.full(3, 0.9, np.float32), 0)] * 60)  # rows that ended
+def test_trust_is_a_share_whatever_comes(rows: int, steps: list[tuple[np.ndarray, int]]) -> None:  # type: ignore[type-arg]
+    policy = Policy(cost_of("linear:0.01", 40), rows)
     for probs, tokens in steps:
         size = policy.size(probs)
-        policy.learn(min(tokens, size + 1), size)
+        policy.learn(min(tokens, size + rows), size)
         assert 0 < policy.trust <= 1
         assert 0 < policy.least(40) <= 1
