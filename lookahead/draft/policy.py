@@ -17,10 +17,8 @@ _TRIED = 32  # steps over which drafting has to earn its own time
 _LOSS = 0.01  # of a forward's time that drafting may lose at each of these steps
 _SHORTEST, _LONGEST = 16, 512  # steps without drafting
 _TRUST = 2.0  # drafts that the first guess, that chances are what they are said to be, is worth
-_RECENT, _FADING = (
-    0.9,
-    0.98,
-)  # what the latest drafts keep of their weight with each one more, with each step without one
+_RECENT = 0.9  # what the latest drafts keep of their weight with each one more
+_FADING = 0.98  # and with each step without one
 _SELDOM = 16  # steps at rest from one look at the model's second thoughts to the next, at most
 
 

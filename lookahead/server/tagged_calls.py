@@ -47,7 +47,8 @@ def _value(text: str, schema: Mapping[str, Any]) -> Any:
     """Return an argument; the line ends next to its tags are not of it."""
     text = text.removeprefix("\n").removesuffix("\n")
     kinds = schema.get("type", None if _NO_TYPE & schema.keys() else "string")
-    if "string" in (kinds if isinstance(kinds, list) else [kinds]) or text in schema.get("enum", ()):
+    allowed = schema.get("enum")
+    if "string" in (kinds if isinstance(kinds, list) else [kinds]) or (isinstance(allowed, list) and text in allowed):
         return text
     try:
         return json.loads(_PYTHON.get(text, text))

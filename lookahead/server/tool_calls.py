@@ -210,7 +210,7 @@ class ToolStream:
     def _parsed(self, text: str) -> list[FoundCall] | None:
         """Return the calls that a text is, None where it is something else."""
         if self._form.has_tags:
-            tagged = tagged_calls(text.replace(self._form.opening, ""), self._schemas)
+            tagged = tagged_calls(text, self._schemas)
             return None if tagged is None else [FoundCall(name, json.dumps(given)) for name, given in tagged]
         calls: list[FoundCall] = []
         text = text.strip()

@@ -92,6 +92,11 @@ _FORMS = [
     (HERMES, "<tool_call>" + "[" * 100000, ["<tool_call>" + "[" * 100000]),
     (CODER, f"Yes.\n<tool_call>\n{TAGGED}\n</tool_call>\n<tool_call>{TAGGED}</tool_call>", ["Yes.", CALLED, CALLED]),
     (CODER, f"<tool_call>\n{TAGGED.removesuffix('</function>')}", [CALLED]),  # the end token came first
+    (
+        CODER,
+        "<tool_call><function=write><parameter=path>say <tool_call></parameter></function></tool_call>",
+        [FoundCall("write", '{"path": "say <tool_call>"}')],
+    ),
     (CODER, "<tool_call>\n<function=look>\n</function>\n</tool_call>", [FoundCall("look", "{}")]),
     (CODER, f"<tool_call>{CALL}</tool_call>", [f"<tool_call>{CALL}</tool_call>"]),
     (CODER, "<tool_call><function=a>b</function></tool_call>", ["<tool_call><function=a>b</function></tool_call>"]),
@@ -122,6 +127,7 @@ _VALUES = [
     ({"anyOf": [{"type": "null"}, {"type": "object"}]}, '{"a": "b"}', {"a": "b"}),
     ({"enum": ["1", 2]}, "1", "1"),
     ({"enum": ["1", 2]}, "2", 2),
+    ({"enum": 5}, "2", 2),
     ({"type": "array"}, "[" * 100000, "[" * 100000),
 ]
 
