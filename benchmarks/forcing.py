@@ -15,6 +15,7 @@ import torch
 __all__ = ["Forced", "Prefilled", "clock"]
 
 _LIFT = 1e4
+_READ = 2048
 
 
 class Forced:
@@ -54,7 +55,8 @@ class Prefilled:
     """A context in which the forward over one prompt takes no time: all but its last token come from a cache kept here.
 
     Stock assisted decoding feeds the whole prompt again where it is given a cache; so the cache of each call is filled
-    behind its back, for all ways of generating alike.
+    behind its back, for all ways of generating alike. What a forward costs depends on how much a cache holds and not on
+    what: only the prompt's last 2048 tokens are read once, and their keys and values fill the places of earlier ones.
 
     Attributes
     ----------
@@ -63,11 +65,16 @@ class Prefilled:
     """
 
     def __init__(self, model: Any, ids: torch.Tensor) -> None:
-        with torch.no_grad():
-            kept = model(input_ids=ids[:, :-1], use_cache=True, logits_to_keep=1).cache
-        self._layers = [(layer.keys, layer.values) for layer in kept.layers]
         self._model, self._known = model, ids.shape[1] - 1
+        with torch.no_grad():
+            kept = model(input_ids=ids[:, :-1][:, -_READ:], use_cache=True, logits_to_keep=1).cache
+        self._layers = [(self._filled(layer.keys), self._filled(layer.values)) for layer in kept.layers]
         self.seconds = 0.0
+
+    def _filled(self, states: torch.Tensor) -> torch.Tensor:
+        """Repeat states, [1, heads, read, size], until there is one for every known token; the last ones stay last."""
+        times = -(-self._known // states.shape[2])
+        return states.repeat(1, 1, times, 1)[:, :, -self._known :]
 
     def __enter__(self) -> Prefilled:
         """Fill caches from now on."""

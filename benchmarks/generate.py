@@ -94,11 +94,11 @@ def measure(task: str, temperature: float, model: Any, tokenizer: Any, given: ar
     sampling = {"do_sample": True, "temperature": temperature} if temperature else {"do_sample": False}
     runs: dict[str, Run] = {}
 
-    def run(name: str, **settings: Any) -> None:
+    def run(name: str, tokens: int = given.tokens, **settings: Any) -> None:
         count, ahead = [0], Lookahead(tokenizer) if name == "lookahead" else None  # a new one remembers no round before
         hook = model.register_forward_hook(lambda *_: count.__setitem__(0, count[0] + 1))
         torch.manual_seed(0)
-        ids = model.generate(**inputs, **sampling, max_new_tokens=given.tokens, custom_generate=ahead, **settings)
+        ids = model.generate(**inputs, **sampling, max_new_tokens=tokens, custom_generate=ahead, **settings)
         hook.remove()
         runs[name] = Run(ids[0, inputs["input_ids"].shape[1] :], count[0], ahead.stats if ahead else None)
 
@@ -109,7 +109,11 @@ def measure(task: str, temperature: float, model: Any, tokenizer: Any, given: ar
         for length in given.lookups
         for n in (2, 5)
     }
-    ways = {"generate": partial(run, "generate"), **chosen(lookups, runs), "lookahead": partial(run, "lookahead")}
+    ways = {
+        "generate": partial(run, "generate"),
+        **chosen(lookups, runs, given.tokens // 2),
+        "lookahead": partial(run, "lookahead"),
+    }
     seconds = in_turns(ways, given.rounds)
     plain, ours = runs["generate"], runs["lookahead"]
     return {
@@ -125,13 +129,13 @@ def measure(task: str, temperature: float, model: Any, tokenizer: Any, given: ar
     }
 
 
-def chosen(lookups: dict[str, Any], runs: dict[str, Run]) -> dict[str, Any]:
-    """Return the first setting of prompt lookup and the one that took least time for a token, in one run of each."""
-    next(iter(lookups.values()))()  # warms up
+def chosen(lookups: dict[str, Any], runs: dict[str, Run], tokens: int) -> dict[str, Any]:
+    """Return the first setting of prompt lookup and the one of the least time for a token, in a short run of each."""
+    next(iter(lookups.values()))(tokens=16)  # warms up
     took = {}
     for name, way in lookups.items():
         started = time.perf_counter()
-        way()
+        way(tokens=tokens)
         took[name] = (time.perf_counter() - started) / len(runs[name].ids)
     names = dict.fromkeys([next(iter(lookups)), min(took, key=took.__getitem__)])
     return {name: lookups[name] for name in names}

@@ -80,7 +80,7 @@ SECTIONS = {
                 "SmolLM2-135M writes by itself, in turns with stock prompt lookup at its defaults and at the best of "
                 f"its settings, found by the clock task by task. {also}",
                 "generate",
-                f"--tasks {tasks} --temperatures {temperature} --tokens 256 --rounds 3 --lookups 10 20 40",
+                f"--tasks {tasks} --temperatures {temperature} --tokens {tokens} --rounds 3 --lookups 10 20 40",
                 f"--tasks {tasks} --temperatures {temperature} --tokens 32 --rounds 1 --lookups 10",
                 generate.markdown,
                 (plots.generated,),
@@ -93,9 +93,9 @@ SECTIONS = {
                     "With a seed lookahead says what generate says; prompt lookup draws in another order.",
                 ),
             )
-            for kind, what, tasks in (
-                ("copying", "copies", "'file rewrite' 'JSON tool call' diff"),
-                ("new", "is new, where little is gained or some is lost", "chat summarise 'novel prose'"),
+            for kind, what, tasks, tokens in (
+                ("copying", "copies", "'file rewrite' 'JSON tool call' diff", 256),
+                ("new", "is new, where little is gained or some is lost", "chat summarise 'novel prose'", 160),
             )
         ),
         *(
@@ -111,9 +111,13 @@ SECTIONS = {
                 (plots.forced,),
             )
             for size, what, arguments in (
-                ("135M", "SmolLM2's weights.", "--contexts 1000 2000 4000 8000"),
-                ("0.5B", "Random weights.", "--contexts 1000 4000 --formats json"),
-                ("1B", "Random weights.", "--contexts 1000 4000 --formats json --tokens 48"),
+                (
+                    "135M",
+                    "SmolLM2's weights.",
+                    "--contexts 1000 8000 32000 --formats json numbered --tokens 64 --rounds 2",
+                ),
+                ("0.5B", "Random weights.", "--contexts 1000 8000 32000 --formats json --tokens 48 --rounds 2"),
+                ("1B", "Random weights.", "--contexts 1000 8000 32000 --formats json --tokens 32 --rounds 2"),
             )
         ),
         Section(

@@ -115,11 +115,15 @@ class Draft:
 
     def follow(self, tokens: list[int]) -> list[int]:
         """Return the nodes that `tokens` walk through, from the root until the first token that is no child."""
-        path, at = list[int](), -1
-        for node, (token, parent) in enumerate(zip(self.tokens.tolist(), self.parents.tolist(), strict=True)):
-            if parent == at and len(path) < len(tokens) and token == tokens[len(path)]:
-                path.append(node)
-                at = node
+        path, at, node = list[int](), -1, 0
+        known, parents = self.tokens.tolist(), self.parents.tolist()
+        for wanted in tokens:
+            while node < len(known) and (parents[node] != at or known[node] != wanted):
+                node += 1
+            if node == len(known):
+                break
+            path.append(node)
+            at, node = node, node + 1
         return path
 
     def truncate(self, budget: int) -> Draft:

@@ -93,8 +93,7 @@ def ranked(
     found, looked, offers = list[tuple[int, int, int]](), list[tuple[int, int]](), list[tuple[Foreign, Offer]]()
     if longest < _CERTAIN:
         found = [(place, length, kind(name)) for place, length, name in hints if place >= first]
-        looked = [corpus.nearest(place, behind, _AHEAD) for place, behind in near if place >= first]
-        looked = [(place, length) for place, length in looked if length]
+        looked = corpus.nearest_each([row for row in near if row[0] >= first], _AHEAD)
     sources = corpus.sources([row[0] for row in (*looked, *known)])
     if longest < _CERTAIN and foreign and "prediction" not in (*sources, *corpus.sources([row[0] for row in found])):
         offers = [(one, offer) for one in foreign for offer in one.offers(max(2 * longest, _FEW), _EXCERPT)]

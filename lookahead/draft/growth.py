@@ -58,12 +58,15 @@ def grow(
     used, at = chosen[:count].tolist(), at[:count]
     if corpus.first:
         at[at >= 0] += corpus.first
-    names = {one: _source(corpus, candidates, int(candidates.places["position"][one])) for one in {*used} - {-1}}
+    names = _sources(corpus, candidates, [*{*used} - {-1}])
     names[-1] = "recycled"
     sources = tuple(map(names.__getitem__, used))
     return Draft(tokens=tokens[:count], parents=parents[:count], probs=probs[:count], sources=sources), at
 
 
-def _source(corpus: Corpus, candidates: Candidates, position: int) -> str:
-    """Name where the tokens of a place are from."""
-    return corpus.source(position) if position < len(corpus) else candidates.foreign(position)[0].source
+def _sources(corpus: Corpus, candidates: Candidates, chosen: list[int]) -> dict[int, str]:
+    """Name where the tokens of some candidates are from."""
+    positions, end = candidates.places["position"].tolist(), len(corpus)
+    own = [one for one in chosen if positions[one] < end]
+    names = dict(zip(own, corpus.sources([positions[one] for one in own]), strict=True))
+    return names | {one: candidates.foreign(positions[one])[0].source for one in chosen if one not in names}

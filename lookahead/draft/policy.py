@@ -103,8 +103,9 @@ class Policy:
 
     def _gains(self, probs: NDArray[np.float32], curve: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how many tokens the first 0, 1, ... of a draft earn beyond what they cost, float64 [n + 1]."""
-        earned = np.concatenate([[0.0], probs.cumsum(dtype=np.float64)])
-        return np.asarray(earned - self.rate * (curve - 1.0))
+        gains = self.rate * (1.0 - curve)
+        gains[1:] += probs.cumsum(dtype=np.float64)
+        return gains
 
     def learn(self, tokens: int, size: int) -> None:
         """Hear that a forward with `size` draft tokens gave `tokens`."""

@@ -44,6 +44,7 @@ _BEHIND = 8  # tokens before a corresponding place where the copy may go on as w
 _WANTED = {
     opening: [wanted for wanted in FORMS if opening in wanted.openings] for each in FORMS for opening in each.openings
 }
+_QUOTED = {quote: [wanted for wanted in FORMS if wanted.quote == quote] for quote in {each.quote for each in FORMS}}
 _REPEATS = {second: first for first, second in PAIRS}
 
 
@@ -258,10 +259,11 @@ class Reader:
 
         Of each all lines or a part.
         """
+        missing = [pair for pair in product(reversed(forms), meant) if (pair[0].name, pair[1]) not in self._written]
         left, surfaces = _CHARACTERS, dict[str, Surface]()
-        for wanted, number in product(reversed(forms), meant):
+        for wanted, number in missing:
             passage = self._passages[number]
-            if (wanted.name, number) in self._written or passage.form == wanted.name:
+            if passage.form == wanted.name:
                 continue
             if part == _ALL:
                 self._written.add((wanted.name, number))
@@ -269,8 +271,9 @@ class Reader:
             left -= len(one.text)
             if left >= 0 and one.starts:
                 surfaces.setdefault(one.text, one)
-        with self._shelf.aside():
-            self._shelf.add(list(surfaces.values()))
+        if surfaces:
+            with self._shelf.aside():
+                self._shelf.add(list(surfaces.values()))
 
     def _write_hunk(self, line: str) -> None:
         """At the end of a hunk's header, write the lines that it promises, and some around.
@@ -302,7 +305,7 @@ class Reader:
         """Write the passages that hold the line before an escaped newline, as such a string has them."""
         quote, line = self._strings.line(self._stream.text, end)
         if quote and (holders := self._shifts.holders(line)):
-            self._write([wanted for wanted in FORMS if wanted.quote == quote], holders[: -_HOLDERS - 1 : -1])
+            self._write(_QUOTED.get(quote, []), holders[: -_HOLDERS - 1 : -1])
 
     def _meant(self) -> list[int]:
         """Return the passages of the file that the answer named last, or all, the latest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -71,12 +71,14 @@ class Shelf:
         self.views: list[View] = []
         self._bounds: list[tuple[int, int]] = []
         self._looks: list[int] = []
+        self._of: dict[int, list[int]] = {}  # the views of each passage that are looked at
         self._recent: dict[int, int] = {}
 
     def fork(self, corpus: Corpus) -> Shelf:
         """Return a shelf of the same views in a copy of the corpus, of which nothing was copied yet."""
         other = Shelf(corpus, self._tokens)
-        other.views, other._bounds, other._looks = self.views.copy(), self._bounds.copy(), [0] * len(self.views)
+        for view in self.views:
+            other.register(view)
         return other
 
     # ---- Writing ----
@@ -108,6 +110,7 @@ class Shelf:
         self.views.append(view)
         self._bounds.append((view.lines[0], view.lines[-1]))
         self._looks.append(0)
+        self._of.setdefault(view.passage, []).append(len(self.views) - 1)
 
     @contextmanager
     def aside(self, source: str = "output") -> Iterator[None]:
@@ -135,6 +138,8 @@ class Shelf:
         """
         number = self.at(position)
         if number >= 0:
+            if self._looks[number] >= _PATIENCE:
+                insort(self._of[self.views[number].passage], number)
             self._looks[number] = -(2**30)  # a view that was right once is looked at for ever
             self._recent.pop(number, None)
             self._recent[number] = position
@@ -144,6 +149,8 @@ class Shelf:
 
     def dismiss(self, number: int) -> None:
         """Look at a view no more."""
+        if self._looks[number] < _PATIENCE:
+            self._of[self.views[number].passage].remove(number)
         self._looks[number] = _PATIENCE
 
     def corresponding(self) -> list[int]:
@@ -151,10 +158,12 @@ class Shelf:
         found: dict[int, None] = {}
         for recent, position in self._recent.items():
             passage, line = self.views[recent].passage, self.views[recent].line(position)
-            for number, view in enumerate(self.views):
-                if number != recent and view.passage == passage and self._looks[number] < _PATIENCE:
+            for number in self._of[passage].copy():
+                if number != recent:
                     self._looks[number] += 1
-                    found[view.place(line)] = None
+                    found[self.views[number].place(line)] = None
+                    if self._looks[number] >= _PATIENCE:
+                        self._of[passage].remove(number)
         found.pop(-1, None)
         return list(found)
 

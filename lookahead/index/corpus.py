@@ -212,6 +212,10 @@ class Corpus:
         """Find the place around `position` with the longest common suffix with the stream: (place, match length)."""
         return self._tree.nearest(position, behind, ahead)
 
+    def nearest_each(self, places: Sequence[tuple[int, int]], ahead: int) -> list[tuple[int, int]]:
+        """Return what `nearest` finds around each (position, tokens before it), where it finds something."""
+        return self._tree.nearest_each(places, ahead)
+
     def continuation(self, position: int, length: int) -> NDArray[np.int32]:
         """Copy up to `length` tokens from `position` on."""
         return self._tree.continuation(position, length)

@@ -259,6 +259,17 @@ class SuffixTree:
         place, length = text_kernels.nearest(self._text, held, local, local - int(behind), local + int(ahead) + 1)
         return (int(place) + self._first if length else -1), int(length)
 
+    def nearest_each(self, places: Sequence[tuple[int, int]], ahead: int) -> list[tuple[int, int]]:
+        """Return what `nearest` finds around each (position, tokens before it), where it finds something."""
+        if not places:
+            return []
+        wanted = np.array(places, np.int64)
+        wanted[:, 0] -= self._first
+        found = np.empty_like(wanted)
+        text_kernels.nearest_each(self._text, int(self._state[kernels.LENGTH]), wanted, int(ahead), found)
+        first = self._first
+        return [(place + first, length) for place, length in found.tolist() if length]
+
     def continuation(self, position: int, length: int) -> NDArray[np.int32]:
         """Copy up to `length` tokens from `position` on, int32.
 
@@ -293,4 +304,5 @@ def warm_up() -> None:
     tree.candidates()
     tree.match_at(tree.match_position)
     tree.nearest(3, 2, 2)
+    tree.nearest_each([(3, 2)], 2)
     tree.continuation(3, 4)

@@ -43,6 +43,15 @@ def nearest(text: Ids, end: Number, position: Number, begin: Number, stop: Numbe
 
 
 @kernel
+def nearest_each(text: Ids, end: Number, wanted: NDArray[np.int64], ahead: Number, found: NDArray[np.int64]) -> None:
+    """Fill rows of `found` with place and length: `nearest` to each (position, tokens before it), -1 and 0 for none."""
+    for one in range(len(wanted)):
+        position, behind = wanted[one]
+        place, length = nearest(text, end, position, position - behind, position + ahead + 1)
+        found[one, 0], found[one, 1] = place, length
+
+
+@kernel
 def continuation(text: Ids, end: Number, position: Number, out: Ids) -> Number:
     """Copy tokens from `position` on, past the end the copy's own (Ziv and Lempel 1977), up to a border."""
     for i in range(out.size):

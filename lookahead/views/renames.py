@@ -35,6 +35,7 @@ class Renames:
         self._seen_words: Counter[tuple[str, str]] = Counter()
         self._seen_parts: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._failed: set[str] = set()
+        self._suspects: set[str] = set()  # a line without these, in small letters, has no old name that was seen
 
     def __bool__(self) -> bool:
         """Whether any rule holds."""
@@ -42,6 +43,8 @@ class Renames:
 
     def learn(self, source: str, said: str) -> bool:
         """Compare a line with the line that it was copied from; return whether the rules changed."""
+        if source == said and not any(map(source.lower().__contains__, self._suspects)):
+            return False
         old, new = _WORDS.findall(source), _WORDS.findall(said)
         pairs = [(one, other) for one, other in zip(old, new, strict=False) if one != other]
         names = all(one.isidentifier() and other.isidentifier() for one, other in pairs)
@@ -53,8 +56,10 @@ class Renames:
         for one, other in pairs:
             self._seen_words[one, other] += 1
             core = _core(one, other)
+            self._suspects.add(one.lower())
             if core is not None:
                 self._seen_parts[core].add(one)
+                self._suspects.add(core[0].partition("_")[0])
         before = self.words, self.parts
         self.words = {
             one: other

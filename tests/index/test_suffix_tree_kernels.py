@@ -243,12 +243,13 @@ def test_every_kernel_is_compiled_once() -> None:
     tree.candidates(np.int64(3), np.int32(1))
     tree.match_at(np.int32(tree.match_position), np.int64(3))
     tree.nearest(np.int64(9), np.int32(2), 4)
+    tree.nearest_each([(9, 2), (np.int64(3), 0)], np.int32(4))
     tree.continuation(np.int64(9), np.int32(2))
     cursor = Cursor(tree)
     cursor.advance(np.array([3, 3], np.int32))
     cursor.candidates()
     found = {name: thing for module in (kernels, text_kernels) for name, thing in vars(module).items()}
     signatures = {name: len(thing.signatures) for name, thing in found.items() if hasattr(thing, "signatures")}
-    assert len(signatures) == 23
+    assert len(signatures) == 24
     assert not {name: number for name, number in signatures.items() if number > 1}
     assert signatures["step"] == signatures["extend"] == signatures["candidates"] == 1
