@@ -95,7 +95,7 @@ SECTIONS = {
             )
             for kind, what, tasks, tokens in (
                 ("copying", "copies", "'file rewrite' 'JSON tool call' diff", 256),
-                ("new", "is new, where little is gained or some is lost", "chat summarise 'novel prose'", 160),
+                ("new", "is new, where little is gained or some is lost", "chat summarise 'novel prose'", 96),
             )
         ),
         *(
@@ -111,14 +111,19 @@ SECTIONS = {
                 (plots.forced,),
             )
             for size, what, arguments in (
-                (
-                    "135M",
-                    "SmolLM2's weights.",
-                    "--contexts 1000 8000 32000 --formats json numbered --tokens 64 --rounds 2",
-                ),
-                ("0.5B", "Random weights.", "--contexts 1000 8000 32000 --formats json --tokens 48 --rounds 2"),
-                ("1B", "Random weights.", "--contexts 1000 8000 32000 --formats json --tokens 32 --rounds 2"),
+                ("135M", "SmolLM2's weights.", "--contexts 1000 8000 --tokens 64 --rounds 2 --formats json numbered"),
+                ("0.5B", "Random weights.", "--contexts 1000 8000 --tokens 48 --rounds 2 --formats json"),
+                ("1B", "Random weights.", "--contexts 1000 8000 --tokens 32 --rounds 1 --formats json"),
             )
+        ),
+        Section(
+            "scaled-long",
+            "Forced answer, 135M behind a long prompt",
+            "FORCED ANSWER, as above. Here a forward's time is that of copying its cache, which grows by being copied.",
+            "scaled",
+            "--sizes 135M --contexts 32000 --tokens 24 --rounds 1 --formats json --dtypes float32 --lookups 10",
+            "--sizes 135M --contexts 2000 --tokens 24 --rounds 1 --formats json --dtypes float32 --lookups 10",
+            scaled.markdown,
         ),
         Section(
             "scale",
@@ -136,7 +141,7 @@ SECTIONS = {
             "Gain against batch size",
             "Edits, and novel text as what is lost.",
             "batches",
-            "--tokens 96 --sizes 1 4 8 16",
+            "--tokens 64 --sizes 1 4 8 16",
             "--tokens 24 --sizes 1 2 --rounds 1",
             batches.markdown,
             (plots.batched,),
