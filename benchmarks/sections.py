@@ -80,21 +80,22 @@ SECTIONS = {
                 "SmolLM2-135M writes by itself, in turns with stock prompt lookup at its defaults and at the best of "
                 f"its settings, found by the clock task by task. {also}",
                 "generate",
-                f"--tasks {tasks} --temperatures {temperature} --tokens {tokens} --rounds 3 --lookups 10 20 40",
+                f"--tasks {tasks} --temperatures {temperature} --tokens {tokens} --rounds {rounds} --lookups 10 20 40",
                 f"--tasks {tasks} --temperatures {temperature} --tokens 32 --rounds 1 --lookups 10",
                 generate.markdown,
                 (plots.generated,),
             )
-            for way, temperature, also in (
-                ("greedy", 0, "All outputs are equal."),
+            for way, temperature, rounds, also in (
+                ("greedy", 0, 3, "All outputs are equal."),
                 (
                     "sampled",
                     0.7,
+                    2,
                     "With a seed lookahead says what generate says; prompt lookup draws in another order.",
                 ),
             )
             for kind, what, tasks, tokens in (
-                ("copying", "copies", "'file rewrite' 'JSON tool call' diff", 256),
+                ("copying", "copies", "'file rewrite' 'JSON tool call' diff", 192),
                 ("new", "is new, where little is gained or some is lost", "chat summarise 'novel prose'", 96),
             )
         ),

@@ -34,7 +34,8 @@ class Batch:
     def propose(self, budgets: list[int]) -> list[Draft]:
         """Return each row's draft, of at most as many tokens as its entry of `budgets` and as the option allows."""
         started = time.perf_counter()
-        sizes = [drafter.allowed(budget) for drafter, budget in zip(self.drafters, budgets, strict=True)]
+        given = zip(self.drafters, budgets, strict=True)
+        sizes = [self._policy.most(drafter.allowed(budget)) for drafter, budget in given]
         least = self._policy.least(max(sizes)) / len(sizes)
         drafts = [drafter.consider(size, least) for drafter, size in zip(self.drafters, sizes, strict=True)]
         probs = np.zeros(max(len(draft) for draft in drafts), np.float32)

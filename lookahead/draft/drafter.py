@@ -195,7 +195,8 @@ class Drafter:
         ValueError
             For a negative budget.
         """
-        size, started = self.allowed(budget), time.perf_counter()
+        started = time.perf_counter()
+        size = self.policy.most(self.allowed(budget))
         draft = self.consider(size, self.policy.least(size))
         draft = self.cut(self.policy.size(draft.probs))
         self._drafting = time.perf_counter() - started

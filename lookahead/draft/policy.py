@@ -19,6 +19,8 @@ _SHORTEST, _LONGEST = 16, 512  # steps without drafting
 _TRUST = 2.0  # drafts that the first guess, that chances are what they are said to be, is worth
 _RECENT = 0.9  # what the latest drafts keep of their weight with each one more
 _FADING = 0.98  # and with each step without one
+_RISK = 1.0  # forwards that a draft may cost beyond its own where nothing is known; twice as many for each kept promise
+_SURE = 16  # kept promises beyond which nothing more is dared
 _SELDOM = 16  # steps at rest from one look at the model's second thoughts to the next, at most
 
 
@@ -35,7 +37,9 @@ class Policy:
     without times, there is neither.
 
     Chances were learnt elsewhere, too. Where the latest drafts brought less than they promised, as on text that is no
-    copy, the next ones are taken for as much less: a long copy still pays then, a doubtful token does not.
+    copy, the next ones are taken for as much less: a long copy still pays then, a doubtful token does not. And a draft
+    risks one forward's time, twice as much for each of the latest ones that kept its promise: the first words of a text
+    do not tell a file that is copied from a turn of speech.
 
     The `rows` of a batch share every forward: tokens are then the sum over the rows.
     """
@@ -84,6 +88,11 @@ class Policy:
         if self._probes is not None and self._probes.due(budget):
             cheapest = min(cheapest, self._probes.cheapest)
         return min(1.0, max(_LEAST, self.rate * cheapest / self.trust))
+
+    def most(self, budget: int) -> int:
+        """Return how many of at most `budget` tokens a draft may have, by what it risks."""
+        risk = _RISK * 2.0 ** min(self._kept, _SURE)
+        return int(self.cost.curve(budget).searchsorted(1.0 + risk, side="right")) - 1
 
     def size(self, probs: NDArray[np.float32]) -> int:
         """Return how many tokens of a draft pay, given their path probabilities, float32 [n], which never rise."""

@@ -180,3 +180,29 @@ def test_trust_is_a_share_whatever_comes(rows: int, steps: list[tuple[np.ndarray
         policy.learn(min(tokens, size + rows), size)
         assert 0 < policy.trust <= 1
         assert 0 < policy.least(40) <= 1
+
+
+@given(st.floats(0, 2), st.integers(1, 200), st.integers(0, 8))
+def test_a_draft_risks_one_forward_and_twice_as_much_for_each_promise_that_was_kept(
+    slope: float, budget: int, kept: int
+) -> None:
+    policy = Policy(cost_of(lambda size: 1 + slope * size, budget))
+    for _ in range(kept):
+        policy.size(np.array([1.0], np.float32))
+        policy.learn(2, 1)
+    most, risk = policy.most(budget), policy.most(budget) * slope
+    assert 0 <= most <= budget
+    assert risk <= 2**kept + 1e-6
+    assert most == budget or (most + 1) * slope > 1 - 1e-6
+
+
+def test_what_the_first_words_of_a_text_promise_is_not_believed_at_once() -> None:
+    drafter = Drafter(cost="linear:0.1", budget=128)
+    drafter.begin([*range(400), *range(100, 140)])
+    sizes = []
+    for _ in range(4):
+        sizes.append(len(drafter.propose()))
+        drafter.accept([*range(drafter.context - 300, drafter.context - 299 + sizes[-1])])
+    assert sizes[0] == 10
+    assert sizes == sorted(sizes)
+    assert sizes[-1] >= 40
