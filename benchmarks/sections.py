@@ -112,9 +112,9 @@ SECTIONS = {
                 (plots.forced,),
             )
             for size, what, arguments in (
-                ("135M", "SmolLM2's weights.", "--contexts 1000 8000 --tokens 64 --rounds 2 --formats json numbered"),
-                ("0.5B", "Random weights.", "--contexts 1000 8000 --tokens 48 --rounds 2 --formats json"),
-                ("1B", "Random weights.", "--contexts 1000 8000 --tokens 32 --rounds 1 --formats json"),
+                ("135M", "SmolLM2's weights.", "--contexts 1000 8000 --tokens 48 --rounds 1 --formats json"),
+                ("0.5B", "Random weights.", "--contexts 1000 8000 --tokens 32 --rounds 1 --formats json"),
+                ("1B", "Random weights.", "--contexts 1000 8000 --tokens 24 --rounds 1 --formats json"),
             )
         ),
         Section(
