@@ -1,7 +1,8 @@
 """Gain against batch size: ``python -m benchmarks.batches``.
 
 SmolLM2 at batch sizes 1 to 16, plain `generate` and lookahead in turns, every run with a new `Lookahead`.
-Edits, with a FORCED ANSWER: every row writes another module of the standard library with one identifier renamed,
+Edits, with a FORCED ANSWER: every row writes the first lines of another module of the standard library with one name
+changed,
 greedily; lookahead as it is, and with drafts of a fixed length (the policy off).
 Novel text: every row answers another question at temperature 1.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +32,7 @@ _QUESTIONS = (
     "Why is the sea salty?", "Write a letter to a friend abroad.", "How does a lock work?", "What is democracy?",
     "Explain what an atom is.", "How do birds find their way?", "What should I cook tonight?", "Invent a new sport.",
 )  # fmt: skip
+_LINES = 40  # of a module; reading a whole one in sixteen rows takes a minute
 POLICIES: dict[str, dict[str, Any]] = {"lookahead": {}, "policy off": {"budget": 16, "cost": "linear:0"}}
 
 
@@ -52,10 +55,17 @@ class Force(LogitsProcessor):
 
 
 def edits(tokenizer: Any, rows: int, tokens: int) -> list[tuple[list[int], list[int]]]:
-    """Return the prompts and answers of the tasks with the shortest prompts."""
-    rendered = [render(edit, "whole file", tokenizer) for edit in refactorings(60, 0, ["rename"])]
+    """Return the prompts and answers of the tasks with the shortest prompts, each of the first lines of a module."""
+    whole = refactorings(60, 0, ["rename"])
+    short = [replace(edit, before=_head(edit.before), after=_head(edit.after)) for edit in whole]
+    rendered = [render(edit, "whole file", tokenizer) for edit in short if edit.before != edit.after]
     long = sorted((row for row in rendered if len(row[1]) >= tokens), key=lambda row: len(row[0]))
     return long[:rows]
+
+
+def _head(text: str) -> str:
+    """Return the first lines of a module."""
+    return "".join(text.splitlines(keepends=True)[:_LINES])
 
 
 def measure(task: str, rows: list[tuple[list[int], list[int]]], model: Any, tokenizer: Any, given: Any) -> Row:
