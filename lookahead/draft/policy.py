@@ -20,6 +20,7 @@ _TRUST = 2.0  # drafts that the first guess, that chances are what they are said
 _RECENT = 0.9  # what the latest drafts keep of their weight with each one more
 _FADING = 0.98  # and with each step without one
 _RISK = 1.0  # forwards that a draft may cost beyond its own where nothing is known; twice as many for each kept promise
+_FREE = 16  # tokens that a draft may have whatever they cost; a step of the cost at the first ones is no risk to avoid
 _SURE = 16  # kept promises beyond which nothing more is dared
 _SELDOM = 16  # steps at rest from one look at the model's second thoughts to the next, at most
 
@@ -90,9 +91,9 @@ class Policy:
         return min(1.0, max(_LEAST, self.rate * cheapest / self.trust))
 
     def most(self, budget: int) -> int:
-        """Return how many of at most `budget` tokens a draft may have, by what it risks."""
+        """Return how many of at most `budget` tokens a draft may have, by what it risks; the first 16 are free."""
         risk = _RISK * 2.0 ** min(self._kept, _SURE)
-        return int(self.cost.curve(budget).searchsorted(1.0 + risk, side="right")) - 1
+        return max(min(budget, _FREE), int(self.cost.curve(budget).searchsorted(1.0 + risk, side="right")) - 1)
 
     def size(self, probs: NDArray[np.float32]) -> int:
         """Return how many tokens of a draft pay, given their path probabilities, float32 [n], which never rise."""
