@@ -38,6 +38,10 @@ def nearest(stream: Stream, position: int, begin: int, stop: int) -> tuple[int, 
     return (-place, length) if length else (-1, 0)
 
 
+def nearest_each(stream: Stream, places: list[tuple[int, int]], ahead: int) -> list[tuple[int, int]]:
+    return [nearest(stream, position, position - behind, position + ahead + 1) for position, behind in places]
+
+
 def continuation(stream: Stream, position: int, length: int) -> Stream:
     longer = list(stream)
     for at in range(position, position + length):

@@ -42,9 +42,12 @@ def check(tree: SuffixTree, limit: int = 100, per_token: int = 32) -> None:
         assert tree.match_at(first + place, 9) == twins.common_suffix(stream, place, len(stream), 9)
         found, length = twins.nearest(stream, place, place - 4, place + 8)
         assert tree.nearest(first + place, 4, 7) == (found + first if length else -1, length)
-        assert tree.nearest_each([(first + place, 4)] * 2, 7) == [(found + first, length)] * (2 if length else 0)
         if place < len(stream):
             assert tree.continuation(first + place, 40).tolist() == twins.continuation(stream, place, 40)
+    places = [(place, place % 5) for place in range(0, len(stream) + 1, 3)]
+    wanted = [(first + place, behind) for place, behind in places]
+    expected_places = [(first + place, size) for place, size in twins.nearest_each(stream, places, 7) if size]
+    assert tree.nearest_each(wanted, 7) == expected_places
 
 
 @given(STREAMS | PERIODIC, st.integers(1, 9), st.integers(1, 4))

@@ -214,6 +214,10 @@ def test_kernels_on_the_text(stream: list[int], position: int, behind: int, ahea
     text = np.array(stream, np.int32)
     end, begin, stop = len(stream), position - behind, position + ahead + 1
     assert text_kernels.nearest(text, end, position, begin, stop) == twins.nearest(stream, position, begin, stop)
+    wanted = np.array([(position, behind), (position + 1, 2), (end, end)], np.int64)
+    found = np.empty_like(wanted)
+    text_kernels.nearest_each(text, end, wanted, ahead, found)
+    assert [tuple(row) for row in found.tolist()] == twins.nearest_each(stream, wanted.tolist(), ahead)
     if 0 <= position <= end:
         for limit in (0, 2, 64):
             expected = twins.common_suffix(stream, position, end, limit)
