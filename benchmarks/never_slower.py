@@ -1,20 +1,19 @@
 """Is it ever slower? ``python -m benchmarks.never_slower``.
 
-SmolLM2 on text that is no copy, with little to gain: plain `generate` and lookahead in turns, same seeds, equal
-outputs; each round with a new `Lookahead` that serves the texts one after the other, so that it knows none of them.
-Then on the demo's edit: lookahead as it is against drafts of fixed lengths, all of them new in each round.
+SmolLM2 on text that is no copy, with little to gain: plain `generate` and lookahead, a forward of each in turns, same
+seeds, equal outputs; each round with a new `Lookahead` that serves the texts one after the other, so that it knows none
+of them. Then on the demo's edit: lookahead as it is against drafts of fixed lengths, all of them new in each round.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from functools import partial
 from typing import Any
 
 import torch
 
-from benchmarks.timing import in_turns, machine, ratio
+from benchmarks.timing import forward_by_forward, in_turns, machine, ratio
 from lookahead import Lookahead
 from lookahead.cli import rewriting
 from lookahead.hf import smollm2
@@ -46,29 +45,43 @@ def texts(model: Any, tokenizer: Any) -> dict[str, tuple[torch.Tensor, bool]]:
 def novel(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
     """Time text that is no copy and print a table."""
     prompts = texts(model, tokenizer)
-    seconds = {name: ([], []) for name in prompts}  # type: dict[str, tuple[list[float], list[float]]]
+    seconds = {name: dict[str, list[float]](generate=[], lookahead=[]) for name in prompts}
     forwards = dict[str, float]()
     for round_ in range(-1, given.rounds):  # the first is not counted
         lookahead = Lookahead(tokenizer)
         for name, (ids, samples) in prompts.items():
-            lengths = {"max_new_tokens": given.tokens, "min_new_tokens": given.tokens}
-            outputs = dict[bool, torch.Tensor]()
-            for ours in (False, True) if round_ % 2 else (True, False):
-                custom = {"custom_generate": lookahead} if ours else {}
-                torch.manual_seed(0)
-                started = time.perf_counter()
-                outputs[ours] = model.generate(
-                    ids, attention_mask=torch.ones_like(ids), do_sample=samples, **lengths, **custom
-                )
-                if round_ >= 0:
-                    seconds[name][ours].append(time.perf_counter() - started)
-            if not torch.equal(outputs[False], outputs[True]):
-                raise SystemExit(f"{name}: the outputs differ")
+            took = side_by_side(model, lookahead, ids, round_ % 2 == 0, given.tokens, samples)
+            for way, one in took.items() if round_ >= 0 else ():
+                seconds[name][way].append(one)
             forwards[name] = lookahead.stats.tokens_per_forward
     print("| text | tokens per forward | generate takes, times lookahead's time (least to greatest) |\n|---|---|---|")
-    for name, (plain, ours_) in seconds.items():
-        middle, least, most = ratio(plain, ours_)
+    for name, found in seconds.items():
+        middle, least, most = ratio(found["generate"], found["lookahead"])
         print(f"| {name} | {forwards[name]:.2f} | {middle:.3f} ({least:.3f} to {most:.3f}) |")
+
+
+def side_by_side(
+    model: Any, lookahead: Lookahead, ids: torch.Tensor, begins: bool, tokens: int, samples: bool
+) -> dict[str, float]:
+    """Return the seconds of plain decoding and of lookahead, which begins or comes second, a forward of each in turns.
+
+    Raises
+    ------
+    SystemExit
+        Where their outputs differ.
+    """
+    ways = {"lookahead": lookahead, "generate": None} if begins else {"generate": None, "lookahead": lookahead}
+    outputs = list[torch.Tensor]()
+
+    def run(custom: Lookahead | None) -> None:
+        call = {"max_new_tokens": tokens, "min_new_tokens": tokens, "do_sample": samples, "custom_generate": custom}
+        outputs.append(model.generate(ids, attention_mask=torch.ones_like(ids), **call))
+
+    torch.manual_seed(0)
+    took = forward_by_forward(model, {way: partial(run, custom) for way, custom in ways.items()})
+    if not torch.equal(*outputs):
+        raise SystemExit(f"the outputs behind {ids.shape[1]} tokens differ")
+    return took
 
 
 def edit(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:

@@ -142,7 +142,7 @@ SECTIONS = {
             "Gain against batch size",
             "Edits, and novel text as what is lost.",
             "batches",
-            "--tokens 48 --sizes 1 4 8 16 --rounds 1",
+            "--tokens 48 --sizes 1 4 8 16 --rounds 2",
             "--tokens 24 --sizes 1 2 --rounds 1",
             batches.markdown,
             (plots.batched,),

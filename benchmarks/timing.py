@@ -6,9 +6,12 @@ import importlib.metadata
 import os
 import platform
 import statistics
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,6 +34,48 @@ def in_turns(
             runs[name]()
             whole = time.perf_counter() - started
             seconds[name].append(whole if spent is None else spent[name])
+    return seconds
+
+
+def forward_by_forward(model: Any, runs: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Run generations of one model at once, a forward of each in turns; return the seconds of each.
+
+    A machine whose speed changes from second to second then changes it for all of them alike. Each goes from one
+    forward's beginning to the next while the others wait, in a thread and with random numbers of its own.
+    """
+    seconds, going, passed, mine = dict.fromkeys(runs, 0.0), list(runs), threading.Condition(), threading.local()
+    seeded = torch.get_rng_state()
+
+    def take(name: str, drawn: torch.Tensor) -> None:
+        with passed:
+            passed.wait_for(lambda: going[0] == name)
+        torch.set_rng_state(drawn)
+        mine.started = time.perf_counter()
+
+    def give(name: str, ends: bool = False) -> torch.Tensor:
+        seconds[name] += time.perf_counter() - mine.started
+        drawn = torch.get_rng_state()
+        with passed:
+            going.pop(0)
+            going.extend([] if ends else [name])
+            passed.notify_all()
+        return drawn
+
+    def run(name: str) -> None:
+        mine.name = name
+        take(name, seeded)
+        try:
+            runs[name]()
+        finally:
+            give(name, ends=True)
+
+    hook = model.register_forward_pre_hook(lambda *_: take(mine.name, give(mine.name)))
+    try:
+        with ThreadPoolExecutor(len(runs)) as pool:
+            for running in [pool.submit(run, name) for name in runs]:
+                running.result()
+    finally:
+        hook.remove()
     return seconds
 
 

@@ -50,6 +50,7 @@ class Rollback:
         self._saved: list[dict[str, Any]] = []
         if not self.replays:
             names.activate_past_recording(self._cache)
+        self._shrinks = any(_shrinks(layer) for layer in self._cache.layers)  # even where nothing is refused
 
     @staticmethod
     def replays_on(cache: Any) -> bool:
@@ -83,7 +84,8 @@ class Rollback:
             Those of them to keep, rising.
         """
         if not self.replays:
-            keep_rows(self._cache, fed, [rows])
+            if len(rows) < fed or self._shrinks:
+                keep_rows(self._cache, fed, [rows])
         elif len(rows) == fed:
             self.pending = 0
         else:
@@ -203,8 +205,13 @@ def _cut(layer: Any, tokens: int) -> None:
         if tokens:
             layer.keys, layer.values = layer.keys[..., :-tokens, :], layer.values[..., :-tokens, :]
             layer.cumulative_length -= tokens
-    elif tokens or hasattr(layer, "activate_past_recording"):
+    elif tokens or _shrinks(layer):
         layer.crop(-tokens)
+
+
+def _shrinks(layer: Any) -> bool:
+    """Tell whether a layer keeps more than its window until it is cut."""
+    return hasattr(layer, "activate_past_recording")
 
 
 def shorten(cache: Any, length: int) -> None:
