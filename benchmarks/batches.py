@@ -139,7 +139,8 @@ def markdown(report: Report) -> str:
             cells += [f"{row['tokens'] / forwards:.2f}", f"{middle:.2f} ({least:.2f} to {most:.2f})"]
         rows.append(cells + [""] * (7 - len(cells)))
     head = ["task", "rows", "tokens per second, generate", "longest row's tokens per forward", "faster than generate"]
-    said = f"Edits are a FORCED ANSWER. {report['rounds']} rounds, a forward of each way in turns; medians (least to greatest)."
+    how = f"{report['rounds']} rounds, a forward of each way in turns; medians (least to greatest)."
+    said = f"Edits are a FORCED ANSWER. {how}"
     return "\n\n".join([said, table([*head, "the same, policy off", "faster"], rows)])
 
 
