@@ -24,7 +24,7 @@ _PLAUSIBLE = _PIECES[0]  # what feeding the tokens one after the other would cos
 _KEPT = 9  # latest times of a knot, of which the median counts
 _AGE = 1024  # forwards after which a time counts no more
 _TWICE = 2  # times of late, below which a knot is in doubt
-_RENEW = 32  # forwards between two looks at the curve, but for the first ones
+_RENEW = 8  # forwards between two looks at the curve, but for the first ones
 
 
 class Cost(Protocol):
@@ -107,7 +107,7 @@ class MeasuredCost:
 
     def learn(self, size: int, context: int, seconds: float) -> None:
         """Hear how long a forward with `size` draft tokens behind `context` tokens took."""
-        before, self._context = self._context, max(0, (context.bit_length() - 9) // 2)
+        self._context = max(0, (context.bit_length() - 9) // 2)
         knot = int(_NEAREST[min(size, _KNOTS[-1])])
         expected = np.interp(size, _KNOTS, self._prior) / self._prior[knot]
         with self._lock:
@@ -117,7 +117,7 @@ class MeasuredCost:
             times = self._times[self._context].setdefault(knot, deque(maxlen=_KEPT))
             self.heard += 1
             times.append((self.heard, seconds / float(expected)))
-            if self._doubtful[_KNOTS[knot]] or self._context != before:
+            if self._doubtful[_KNOTS[knot]]:
                 self._looked = -1  # look at the curve at once
 
     def curve(self, budget: int) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ _START = 10.0  # steps that the first guess of the rate is worth
 _TRIED = 32  # steps over which drafting has to earn its own time
 _LOSS = 0.01  # of a forward's time that drafting may lose at each of these steps
 _SHORTEST, _LONGEST = 16, 512  # steps without drafting
-_TRUST, _GUESS = 2.0, 0.5  # drafts that the first guess is worth, and the guess: so much of a promise is kept
+_TRUST = 2.0  # drafts that the first guess, that chances are what they are said to be, is worth
 _RECENT = 0.9  # what the latest drafts keep of their weight with each one more
 _FADING = 0.98  # and with each step without one
 _RISK = 1.0  # forwards that a draft may cost beyond its own where nothing is known; twice as many for each kept promise
@@ -38,8 +38,7 @@ class Policy:
     without times, there is neither.
 
     Chances were learnt elsewhere, too. Where the latest drafts brought less than they promised, as on text that is no
-    copy, the next ones are taken for as much less: a long copy still pays then, a doubtful token does not. The first
-    ones are taken for half, which costs copies less than 1 % and saves it where there are none. And a draft
+    copy, the next ones are taken for as much less: a long copy still pays then, a doubtful token does not. And a draft
     risks one forward's time, twice as much for each of the latest ones that kept its promise: the first words of a text
     do not tell a file that is copied from a turn of speech.
 
@@ -70,7 +69,7 @@ class Policy:
     @property
     def trust(self) -> float:
         """What of the tokens that the latest drafts promised was accepted, at most 1."""
-        return min(1.0, (self._kept + _GUESS * _TRUST) / (self._promised + _TRUST))
+        return min(1.0, (self._kept + _TRUST) / (self._promised + _TRUST))
 
     @property
     def pauses(self) -> bool:
@@ -80,7 +79,7 @@ class Policy:
     @property
     def listens(self) -> bool:
         """Whether to ask for what the model almost said: at every step, but seldom where nothing is drafted."""
-        return not self.pauses and self._resting % min(_SELDOM, self._resting // 4 + 1) == 0
+        return not self.pauses and self._resting % min(_SELDOM, self._resting // 8 + 1) == 0
 
     def least(self, budget: int) -> float:
         """Return the path probability below which no token of a draft of at most `budget` tokens can pay."""

@@ -25,7 +25,7 @@ def test_rows_draft_as_much_as_they_are_allowed() -> None:
 
 
 def test_a_place_is_worth_what_all_rows_have_in_it() -> None:
-    slope = 0.05  # at 4 tokens for a forward, a place costs 0.2 tokens of every row
+    slope = 0.1  # at 4 tokens for a forward, a place costs 0.4 tokens of every row
     assert len(batch(1, slope)[0].propose([9])[0]) > 0
     drafts = batch(4, slope)[0].propose([9, 0, 0, 0])  # one row alone cannot pay for a place of four
     assert [len(draft) for draft in drafts] == [0, 0, 0, 0]

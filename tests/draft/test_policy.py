@@ -19,8 +19,10 @@ def test_the_size_earns_most_at_the_rate_so_far(probs: object, slope: float, ste
     for tokens, size in steps:
         policy.learn(tokens, size)
     found = np.asarray(probs)
-    curve, hoped = policy.cost.curve(len(found)), (found * np.float32(policy.trust)).astype(np.float64)
-    gains = [float(hoped[:size].sum()) - policy.rate * (curve[size] - 1) for size in range(len(found) + 1)]
+    curve = policy.cost.curve(len(found))
+    gains = [
+        float(found[:size].sum(dtype=np.float64)) - policy.rate * (curve[size] - 1) for size in range(len(found) + 1)
+    ]
     size = policy.size(found)
     assert gains[size] == pytest.approx(max(gains), abs=1e-4)
     assert all(gains[fewer] < max(gains) + 1e-4 for fewer in range(size))
@@ -85,7 +87,7 @@ def test_the_model_is_asked_for_its_second_thoughts_seldom_where_nothing_is_draf
     for _ in range(400):
         asked.append(policy.listens)
         policy.learn(1, 0)
-    assert all(asked[:4]) and 25 <= sum(asked[4:]) <= 60
+    assert all(asked[:8]) and 25 <= sum(asked[8:]) <= 60
     assert any(asked[-17:]), "but never for long"
     policy.learn(3, 2)
     assert policy.listens
@@ -138,7 +140,7 @@ def test_measured_costs_decide() -> None:
 
 def failed(times: int) -> Policy:
     """Return a policy of which some drafts of two likely tokens were refused as a whole."""
-    policy = Policy(cost_of("linear:0.05", 64))
+    policy = Policy(cost_of("linear:0.2", 64))
     for _ in range(30):
         policy.learn(1, 0)  # so that a token is worth a forward
     for _ in range(times):
@@ -148,7 +150,7 @@ def failed(times: int) -> Policy:
 
 
 def test_after_drafts_that_failed_a_doubtful_token_waits_and_a_long_copy_does_not() -> None:
-    doubtful, copy = np.array([0.2], np.float32), np.full(40, 0.9, np.float32)
+    doubtful, copy = np.array([0.4], np.float32), np.full(40, 0.9, np.float32)
     assert failed(0).size(doubtful) == 1
     policy = failed(5)
     assert policy.size(doubtful) == 0
@@ -207,15 +209,6 @@ def test_what_the_first_words_of_a_text_promise_is_not_believed_at_once() -> Non
 
 
 def test_a_long_copy_is_drafted_where_the_first_token_costs_as_much_as_two_forwards() -> None:
-    drafter = Drafter(cost=lambda size: 2.0 if size else 1.0, budget=64)
+    drafter = Drafter(cost=lambda size: 3.5 if size else 1.0, budget=64)
     drafter.begin([*range(400), *range(100, 140)])
     assert len(drafter.propose()) >= 16
-
-
-def test_a_long_copy_is_drafted_soon_where_the_first_token_costs_more_than_three_forwards() -> None:
-    drafter, steps = Drafter(cost=lambda size: 3.5 if size else 1.0, budget=64), 0
-    drafter.begin([*range(400), *range(100, 140)])
-    while len(drafter.propose()) < 16:
-        drafter.accept([140 + steps])
-        steps += 1
-    assert steps <= 12
