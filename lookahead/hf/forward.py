@@ -44,6 +44,11 @@ class Target:
         """The model's cache."""
         return self._kwargs[self.cache_name]
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the cache is what plain decoding makes, to the last bit: all behind the prompt was fed one by one."""
+        return self._clean[0] is self._kwargs
+
     def want(self, more: dict[str, Any]) -> None:
         """Have every forward given more keywords, by which it returns more."""
         self._kwargs = {**self._kwargs, **more}
@@ -84,7 +89,7 @@ class Target:
         """Keep the last known token and these nodes of the draft in the cache, drop the others."""
         self._rollback.keep(self._fed, [0, *(node + 1 for node in nodes)])
         self._cached = self._kwargs, len(nodes)
-        was_clean = self._clean[0] is self._kwargs
+        was_clean = self.is_plain
         self._kwargs = names.update_kwargs(self._model, self.outputs, self._kwargs, len(nodes) + 1)
         if was_clean and self._fed == 1:
             self._clean = self._kwargs, self._clean[1] + 1

@@ -190,8 +190,10 @@ class Generation:
 
     def _verify(self, draft: Draft) -> Accepted:
         """Run and walk a draft; whatever happens, the cache holds only emitted tokens afterwards."""
-        if self._verifier.doubt is not None and self._verifier.doubt.pending:
-            self._stats.forwards += self._target.refeed(self._sequence)
+        if (doubt := self._verifier.doubt) is not None:
+            if doubt.pending:
+                self._stats.forwards += self._target.refeed(self._sequence)
+            doubt.decides = not len(draft) and self._target.is_plain
         logits, accepted = self._target.forward(self._sequence, draft), Accepted([])
         try:
             accepted = self._verifier.walk(draft, logits)
@@ -200,7 +202,7 @@ class Generation:
             if self._fallback is not None:
                 self._fallback.step(self._target.outputs, self._target.before, rows)
         finally:
-            if self._verifier.doubt is not None and not accepted.tokens:
+            if doubt is not None and not accepted.tokens:
                 self._target.drop()
             else:
                 self._target.keep(accepted.cached)

@@ -20,11 +20,15 @@ class Doubt:
         comparisons counting most; 0 before the first.
     asked : int
         Positions that were decided by a forward over one token.
+    decides : bool
+        Whether the logits to come are plain decoding's, to the last bit: of one token, behind a cache that was fed one
+        token at a time. They are not doubted, and settle what was put off.
     """
 
     def __init__(self) -> None:
         self.noise = 0.0
         self.asked = 0
+        self.decides = True
         self._doubted: torch.Tensor | None = None
 
     def rows(self, logits: torch.Tensor, computed_in: torch.dtype | None = None) -> list[bool]:

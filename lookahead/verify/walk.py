@@ -97,7 +97,7 @@ class Verifier:
             The first token, where it was chosen already, as for all rows of a batch at once.
         """
         pick = self._maxima(logits) if self._is_plain_greedy else None
-        children, doubted = draft.children(), self._doubted(draft, logits)
+        children, doubted = draft.children(), self._doubted(logits)
         tokens, path, row = list[int](), list[int](), 0
         while True:
             if self.doubt is not None and doubted(row):
@@ -118,11 +118,11 @@ class Verifier:
                 return Accepted(tokens, path, finished, successors=partial(_told, logits, looked_at), draft=draft)
             row = child + 1
 
-    def _doubted(self, draft: Draft, logits: torch.Tensor) -> Callable[[int], bool]:
-        """Return what tells of a row whether its choice is to be put off; a forward over one token decides."""
+    def _doubted(self, logits: torch.Tensor) -> Callable[[int], bool]:
+        """Return what tells of a row whether its choice is to be put off."""
         doubt = self.doubt
-        if doubt is None or not len(draft):
-            if doubt is not None:
+        if doubt is None or doubt.decides:
+            if doubt is not None and doubt.pending:
                 doubt.settle(self._seen(logits, 0))
             return lambda row: False
         if self.processors is None:

@@ -9,7 +9,7 @@ import torch
 from transformers import LogitsProcessor
 
 import lookahead
-from lookahead import Lookahead
+from lookahead import Draft, Drafter, Lookahead
 from lookahead.hf.names import cache_name
 from lookahead.verify.doubt import Doubt
 from tests.models import KINDS, prompt, tiny
@@ -124,3 +124,17 @@ def test_a_doubt_learns_how_far_logits_move() -> None:
         doubt.put_off(logits[0])
         doubt.settle(logits[0])
     assert doubt.rows(logits) == [True, False]
+
+
+def test_after_the_last_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that a draft once went through is not plain decoding's, so forwards without a draft are doubted, too."""
+    propose, model, last = Drafter.propose, tiny(dtype=torch.bfloat16), prompt().shape[1] + 12
+
+    def at_first(self: Drafter, budget: int | None = None) -> Draft:
+        return propose(self, budget if self.context < last else 0)
+
+    monkeypatch.setattr(Drafter, "propose", at_first)
+    for seed in range(24, 40):  # of which one differed when drafts alone were doubted
+        vanilla = model.generate(prompt(seed=seed), max_new_tokens=60)
+        exact = Lookahead(exact=True, **OPTIONS)
+        assert torch.equal(vanilla, model.generate(prompt(seed=seed), max_new_tokens=60, custom_generate=exact))
