@@ -21,7 +21,7 @@ from transformers import LogitsProcessor, LogitsProcessorList
 
 from benchmarks.refactorings import refactorings
 from benchmarks.reports import Report, Row, add_report_option, keep, made
-from benchmarks.tables import table
+from benchmarks.tables import spread, table
 from benchmarks.timing import forward_by_forward, ratio
 from lookahead import Lookahead
 from lookahead.bench.tasks import render
@@ -135,8 +135,7 @@ def markdown(report: Report) -> str:
         plain = row["seconds"]["generate"]
         cells = [row["task"], str(row["rows"]), f"{row['rows'] * row['tokens'] / statistics.median(plain):.1f}"]
         for name, forwards in row["forwards"].items():
-            middle, least, most = ratio(plain, row["seconds"][name])
-            cells += [f"{row['tokens'] / forwards:.2f}", f"{middle:.2f} ({least:.2f} to {most:.2f})"]
+            cells += [f"{row['tokens'] / forwards:.2f}", spread(*ratio(plain, row["seconds"][name]))]
         rows.append(cells + [""] * (7 - len(cells)))
     head = ["task", "rows", "tokens per second, generate", "longest row's tokens per forward", "faster than generate"]
     how = f"{report['rounds']} rounds, a forward of each way in turns; medians (least to greatest)."

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 
 from benchmarks.reports import Report, Row, add_report_option, keep, made
-from benchmarks.tables import table
+from benchmarks.tables import spread, table
 from benchmarks.timing import bootstrapped, in_turns
 from lookahead import Lookahead, Stats
 from lookahead.cli import rewriting
@@ -146,9 +146,8 @@ def row_table(row: Row) -> str:
     kind = f"temperature {row['temperature']}" if row["temperature"] else "greedy"
     cells = []
     for name, values in times_of(row).items():
-        middle, low, high = bootstrapped(values, times_of(row)["lookahead"])
         tokens, forwards = row["tokens"][name], row["forwards"][name]
-        faster = "" if name == "lookahead" else f"{middle:.2f} ({low:.2f} to {high:.2f})"
+        faster = "" if name == "lookahead" else spread(*bootstrapped(values, times_of(row)["lookahead"]))
         speed = 1 / statistics.median(values)
         equal = "yes" if name in row["equal_to_generate"] else "no"
         cells.append([name, str(tokens), f"{speed:.1f}", str(forwards), f"{tokens / forwards:.2f}", faster, equal])

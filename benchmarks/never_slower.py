@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.tables import spread
 from benchmarks.timing import forward_by_forward, in_turns, machine, ratio
 from lookahead import Lookahead
 from lookahead.cli import rewriting
@@ -56,8 +57,8 @@ def novel(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
             forwards[name] = lookahead.stats.tokens_per_forward
     print("| text | tokens per forward | generate takes, times lookahead's time (least to greatest) |\n|---|---|---|")
     for name, found in seconds.items():
-        middle, least, most = ratio(found["generate"], found["lookahead"])
-        print(f"| {name} | {forwards[name]:.2f} | {middle:.3f} ({least:.3f} to {most:.3f}) |")
+        over = spread(*ratio(found["generate"], found["lookahead"]), digits=3)
+        print(f"| {name} | {forwards[name]:.2f} | {over} |")
 
 
 def side_by_side(
@@ -98,8 +99,8 @@ def edit(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
     seconds = in_turns(runs, given.rounds)
     print("\n| edit | tokens per forward | takes, times lookahead's time (least to greatest) |\n|---|---|---|")
     for name, lookahead in made.items():
-        middle, least, most = ratio(seconds[name], seconds["lookahead"])
-        print(f"| {name} | {lookahead.stats.tokens_per_forward:.2f} | {middle:.3f} ({least:.3f} to {most:.3f}) |")
+        over = spread(*ratio(seconds[name], seconds["lookahead"]), digits=3)
+        print(f"| {name} | {lookahead.stats.tokens_per_forward:.2f} | {over} |")
 
 
 def main() -> None:

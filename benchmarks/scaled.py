@@ -21,7 +21,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 from benchmarks.forcing import Forced, Prefilled, clock
 from benchmarks.replay import others
 from benchmarks.reports import Report, Row, add_report_option, keep, made
-from benchmarks.tables import table
+from benchmarks.tables import spread, table
 from benchmarks.task_options import add_task_options, edits_of
 from benchmarks.timing import in_turns, ratio
 from lookahead import Lookahead
@@ -152,14 +152,15 @@ def markdown(report: Report) -> str:
         plain, best, ours = seconds
         speeds = [f"{row['tokens'] / statistics.median(seconds[name]):.1f}" for name in (plain, best, ours)]
         gains = [ratio(seconds[plain], seconds[name]) for name in (best, ours)] + [ratio(seconds[best], seconds[ours])]
-        over = [f"{middle:.2f} ({low:.2f} to {high:.2f})" for middle, low, high in gains]
+        over = [spread(*gain) for gain in gains]
         per_forward = f"{row['tokens'] / row['forwards'][ours]:.1f}"
         place = [row["size"], row["dtype"], str(row["context"]), row["format"]]
         rows.append([*place, *speeds, best.removeprefix("prompt lookup "), per_forward, *over])
     head = ["FORCED ANSWER, size", "dtype", "prompt, tokens", "format"]
     head += ["tokens per second: generate", "prompt lookup", "lookahead", "prompt lookup's best setting"]
     head += ["lookahead's tokens per forward", "prompt lookup over generate", "lookahead over generate"]
-    said = f"{report['tokens']} tokens of each answer, {report['rounds']} rounds in turns; medians (least to greatest)."
+    rounds = f"{report['rounds']} rounds in turns; medians (least to greatest)" if report["rounds"] > 1 else "one round"
+    said = f"{report['tokens']} tokens of each answer, {rounds}."
     return "\n\n".join([said, table([*head, "lookahead over prompt lookup"], rows)])
 
 

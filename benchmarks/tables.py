@@ -6,12 +6,18 @@ from collections.abc import Iterable, Sequence
 
 from lookahead.bench.replay import Reliability
 
-__all__ = ["show_reliability", "table"]
+__all__ = ["show_reliability", "spread", "table"]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table."""
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def spread(middle: float, low: float, high: float, digits: int = 2) -> str:
+    """Return a figure with its bounds, alone where these say nothing more, as after a single round."""
+    shown = [f"{value:.{digits}f}" for value in (middle, low, high)]
+    return shown[0] if len(set(shown)) == 1 else f"{shown[0]} ({shown[1]} to {shown[2]})"
 
 
 def show_reliability(found: Reliability) -> None:

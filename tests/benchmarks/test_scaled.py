@@ -7,6 +7,7 @@ import torch
 
 from benchmarks import gpu, scaled
 from benchmarks.scaled import Task
+from benchmarks.tables import spread
 from tests.models import prompt, tiny
 from tests.vocabularies import letters
 
@@ -31,3 +32,9 @@ def test_every_way_says_the_answer_in_its_own_forwards(cache: str) -> None:
     shown = scaled.markdown({"tokens": 24, "rounds": 2, "rows": [place | row]})
     assert f"| tiny | float32 | {ids.shape[1]} | json |" in shown
     assert shown.startswith("24 tokens of each answer, 2 rounds")
+
+
+def test_bounds_are_shown_where_they_say_more() -> None:
+    assert spread(1.5, 1.25, 2.0) == "1.50 (1.25 to 2.00)"
+    assert spread(1.5, 1.499, 1.501) == "1.50"
+    assert spread(1.5, 1.499, 1.501, digits=3) == "1.500 (1.499 to 1.501)"
