@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -41,19 +42,22 @@ def forward_by_forward(model: Any, runs: dict[str, Callable[[], object]]) -> dic
     """Run generations of one model at once, a forward of each in turns; return the seconds of each.
 
     A machine whose speed changes from second to second then changes it for all of them alike. Each goes from one
-    forward's beginning to the next while the others wait, in a thread and with random numbers of its own.
+    forward's beginning to the next while the others wait, in a thread and with random numbers of its own. Its
+    `time.perf_counter` stands still while it waits, so that a generation that times its own forwards is not misled.
     """
     seconds, going, passed, mine = dict.fromkeys(runs, 0.0), list(runs), threading.Condition(), threading.local()
-    seeded = torch.get_rng_state()
+    seeded, clock = torch.get_rng_state(), time.perf_counter
 
     def take(name: str, drawn: torch.Tensor) -> None:
+        begun = clock()
         with passed:
             passed.wait_for(lambda: going[0] == name)
         torch.set_rng_state(drawn)
-        mine.started = time.perf_counter()
+        mine.waited = getattr(mine, "waited", 0.0) + clock() - begun
+        mine.started = clock()
 
     def give(name: str, ends: bool = False) -> torch.Tensor:
-        seconds[name] += time.perf_counter() - mine.started
+        seconds[name] += clock() - mine.started
         drawn = torch.get_rng_state()
         with passed:
             going.pop(0)
@@ -71,7 +75,8 @@ def forward_by_forward(model: Any, runs: dict[str, Callable[[], object]]) -> dic
 
     hook = model.register_forward_pre_hook(lambda *_: take(mine.name, give(mine.name)))
     try:
-        with ThreadPoolExecutor(len(runs)) as pool:
+        clocks = mock.patch("time.perf_counter", lambda: clock() - getattr(mine, "waited", 0.0))
+        with clocks, ThreadPoolExecutor(len(runs)) as pool:
             for running in [pool.submit(run, name) for name in runs]:
                 running.result()
     finally:

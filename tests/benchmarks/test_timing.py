@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
@@ -53,3 +54,24 @@ def test_one_that_fails_does_not_hold_the_other_up() -> None:
     with pytest.raises(ValueError, match="for a test"):
         forward_by_forward(model, {"fails": fail, "runs": run})
     assert ended == [True]
+
+
+def test_what_waits_has_a_clock_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, took = [0.0], dict[str, list[float]](short=[], long=[])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+
+    class Model(torch.nn.Module):
+        def forward(self, seconds: float) -> None:
+            now[0] += seconds
+
+    model = Model()
+
+    def run(name: str, seconds: float) -> None:
+        for _ in range(5):
+            started = time.perf_counter()
+            model(seconds)
+            took[name].append(time.perf_counter() - started)
+
+    seconds = forward_by_forward(model, {"short": partial(run, "short", 1.0), "long": partial(run, "long", 100.0)})
+    assert took == {"short": [1.0] * 5, "long": [100.0] * 5}
+    assert seconds == {"short": 5.0, "long": 500.0}
