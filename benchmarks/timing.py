@@ -6,14 +6,13 @@ import importlib.metadata
 import os
 import platform
 import statistics
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import greenlet
 import numpy as np
 import torch
 
@@ -42,45 +41,40 @@ def forward_by_forward(model: Any, runs: dict[str, Callable[[], object]]) -> dic
     """Run generations of one model at once, a forward of each in turns; return the seconds of each.
 
     A machine whose speed changes from second to second then changes it for all of them alike. Each goes from one
-    forward's beginning to the next while the others wait, in a thread and with random numbers of its own. Its
-    `time.perf_counter` stands still while it waits, so that a generation that times its own forwards is not misled.
+    forward's beginning to the next while the others wait, with random numbers of its own and a `time.perf_counter` that
+    stands still meanwhile, so that a generation that times its own forwards is not misled. All run in one thread: each
+    thread would have its own workers, and these would be in each other's way.
     """
-    seconds, going, passed, mine = dict.fromkeys(runs, 0.0), list(runs), threading.Condition(), threading.local()
-    seeded, clock = torch.get_rng_state(), time.perf_counter
+    seconds, clock, started = dict.fromkeys(runs, 0.0), time.perf_counter, 0.0
+    drawn = dict.fromkeys(runs, torch.get_rng_state())
+    turns = greenlet.getcurrent()
+    going = [(name, greenlet.greenlet(run)) for name, run in runs.items()]
+    failed: BaseException | None = None
 
-    def take(name: str, drawn: torch.Tensor) -> None:
-        begun = clock()
-        with passed:
-            passed.wait_for(lambda: going[0] == name)
-        torch.set_rng_state(drawn)
-        mine.waited = getattr(mine, "waited", 0.0) + clock() - begun
-        mine.started = clock()
+    def passed() -> float:
+        return seconds[name] + clock() - started
 
-    def give(name: str, ends: bool = False) -> torch.Tensor:
-        seconds[name] += clock() - mine.started
-        drawn = torch.get_rng_state()
-        with passed:
-            going.pop(0)
-            going.extend([] if ends else [name])
-            passed.notify_all()
-        return drawn
+    def give(*_: object) -> None:
+        turns.switch()
 
-    def run(name: str) -> None:
-        mine.name = name
-        take(name, seeded)
-        try:
-            runs[name]()
-        finally:
-            give(name, ends=True)
-
-    hook = model.register_forward_pre_hook(lambda *_: take(mine.name, give(mine.name)))
+    hook = model.register_forward_pre_hook(give)
     try:
-        clocks = mock.patch("time.perf_counter", lambda: clock() - getattr(mine, "waited", 0.0))
-        with clocks, ThreadPoolExecutor(len(runs)) as pool:
-            for running in [pool.submit(run, name) for name in runs]:
-                running.result()
+        with mock.patch("time.perf_counter", passed), torch.no_grad():
+            while going:
+                name, one = going.pop(0)
+                torch.set_rng_state(drawn[name])
+                started = clock()
+                try:
+                    one.switch()
+                except BaseException as error:
+                    failed = failed or error
+                seconds[name] += clock() - started
+                drawn[name] = torch.get_rng_state()
+                going.extend([] if one.dead else [(name, one)])
     finally:
         hook.remove()
+    if failed is not None:
+        raise failed
     return seconds
 
 
