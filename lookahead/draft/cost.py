@@ -24,7 +24,7 @@ _PLAUSIBLE = _PIECES[0]  # what feeding the tokens one after the other would cos
 _KEPT = 9  # latest times of a knot, of which the median counts
 _AGE = 1024  # forwards after which a time counts no more
 _TWICE = 2  # times of late, below which a knot is in doubt
-_RENEW = 8  # forwards between two looks at the curve, but for the first ones
+_RENEW = 32  # forwards between two looks at the curve, but for the first ones
 
 
 class Cost(Protocol):

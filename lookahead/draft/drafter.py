@@ -30,6 +30,7 @@ __all__ = ["Drafter"]
 
 _CHILDREN = 8
 _LONGEST = 1024  # tokens of a match that are counted when somebody asks
+_WAKES = 16  # tokens of a match that end a pause, once for each copy
 
 
 class Drafter:
@@ -195,10 +196,13 @@ class Drafter:
         ValueError
             For a negative budget.
         """
-        started = time.perf_counter()
-        size = self.policy.most(self.allowed(budget))
-        draft = self.consider(size, self.policy.least(size))
-        draft = self.cut(self.policy.size(draft.probs))
+        started, size = time.perf_counter(), self.allowed(budget)
+        if self.policy.pauses:
+            draft = self.consider(0, 1.0)
+        else:
+            size = self.policy.most(size)
+            draft = self.consider(size, self.policy.least(size))
+            draft = self.cut(self.policy.size(draft.probs))
         self._drafting = time.perf_counter() - started
         return draft
 
@@ -218,7 +222,7 @@ class Drafter:
         """
         self._draft, self._candidates = Draft.empty(), None
         if not self.policy.pauses:
-            self._index()
+            self._read()
             self._candidates = self.candidates()
             if size and len(self._corpus.tokens):
                 self._draft, self._places = grow(
@@ -310,7 +314,7 @@ class Drafter:
         self.context += len(tokens)
 
     def _take_in(self, tokens: list[int], path: list[int]) -> None:
-        """Learn from what was said, and index it; while drafting pauses it waits."""
+        """Learn from what was said, index it, and read it; while drafting pauses, reading waits for a copy."""
         if self._candidates is not None:
             texts, places = (self._corpus.tokens, self._candidates.excerpts), self._candidates.places
             self.calibration.learn(texts, self._corpus.local(places), self.successors, tokens)
@@ -325,8 +329,13 @@ class Drafter:
         self._last = tokens[-1] if tokens else self._last
         self._draft, self._places, self._candidates = Draft.empty(), self._places[:0], None
         self._waiting += tokens
+        before = self._corpus.match_length
+        if tokens:
+            self._corpus.extend(tokens)
+        if before < _WAKES <= self._corpus.match_length:
+            self.policy.wake()
         if not self.policy.pauses:
-            self._index()
+            self._read()
 
     def _point(self, place: int) -> None:
         """Note the place that was copied from last."""
@@ -336,9 +345,8 @@ class Drafter:
             text, position = self._candidates.foreign(place)
             text.took(position)
 
-    def _index(self) -> None:
-        """Read what waits, and put it into the corpus."""
+    def _read(self) -> None:
+        """Have what waits read for hints."""
         if self._waiting:
-            self._corpus.extend(self._waiting)
             self._hints = [] if self._reader is None else self._reader.hear(self._waiting, self._pointer)
             self._waiting = []

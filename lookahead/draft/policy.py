@@ -14,7 +14,7 @@ _LEAST = 0.001  # path probability below which nothing is looked at
 _MEMORY = 0.98  # what the rate so far keeps of its weight with each step
 _START = 10.0  # steps that the first guess of the rate is worth
 _TRIED = 32  # steps over which drafting has to earn its own time
-_LOSS = 0.01  # of a forward's time that drafting may lose at each of these steps
+_LOSS = 0.01  # of all time that drafting may lose
 _SHORTEST, _LONGEST = 16, 512  # steps without drafting
 _TRUST = 2.0  # drafts that the first guess, that chances are what they are said to be, is worth
 _RECENT = 0.9  # what the latest drafts keep of their weight with each one more
@@ -32,10 +32,11 @@ class Policy:
     rate so far: it is worth `rate` times what it costs (Dinkelbach 1967, for the ratio of two sums). Tokens come in
     the order of their path probability, so the best set of k tokens is the first k.
 
-    Where drafting as such takes more time than it saves, as beside a tiny model, it pauses and is tried again after 16,
-    32, ... 512 steps; at once where no draft was made and thinking of them took as much as a whole trial may lose. And
-    sizes whose cost is in doubt are looked at now and then (`Probes`). Both need the clock: with a given cost, or
-    without times, there is neither.
+    Where drafting as such takes more time than it saves, as beside a tiny model, it pauses after a trial of 32 steps;
+    earlier where no draft was made and thinking of them took as much as a whole trial may lose. The more a trial lost,
+    the longer the pause, so that all of them lose one forward in a hundred (and those after 512 steps a little more);
+    a copy that has gone on for a while ends it (`wake`). And sizes whose cost is in doubt are looked at now and then
+    (`Probes`). Both need the clock: with a given cost, or without times, there is neither.
 
     Chances were learnt elsewhere, too. Where the latest drafts brought less than they promised, as on text that is no
     copy, the next ones are taken for as much less: a long copy still pays then, a doubtful token does not. And a draft
@@ -52,8 +53,7 @@ class Policy:
         self._tokens, self._spent = 4.0 * rows * _START, _START
         self._promised, self._kept, self._promises = 0.0, 0.0, 0.0
         self._saved, self._forward = 0.0, 0.0
-        self._tried, self._drafted, self._waiting, self._wait = 0, 0, 0, _SHORTEST
-        self._resting = 0
+        self._tried, self._drafted, self._waiting, self._resting = 0, 0, 0, 0
 
     @property
     def rate(self) -> float:
@@ -64,7 +64,7 @@ class Policy:
         """Take over the rate and the pause of the policy for more rows, of which some have ended."""
         self._tokens, self._spent = other._tokens * self.rows / other.rows, other._spent
         self._promised, self._kept = other._promised, other._kept
-        self._resting, self._waiting, self._wait = other._resting, other._waiting, other._wait
+        self._resting, self._waiting = other._resting, other._waiting
 
     @property
     def trust(self) -> float:
@@ -75,6 +75,10 @@ class Policy:
     def pauses(self) -> bool:
         """Whether drafting as such does not pay now."""
         return self._waiting > 0
+
+    def wake(self) -> None:
+        """End the pause: there is something to draft."""
+        self._waiting = 0
 
     @property
     def listens(self) -> bool:
@@ -139,13 +143,12 @@ class Policy:
         if not isinstance(self.cost, MeasuredCost):
             return
         self.cost.learn(size, context, forward)
-        if self._probes is not None:
-            self._probes.pay(tokens * self.rows, self.rate, forward)
+        looked = self._probes is not None and self._probes.pay(tokens * self.rows, self.rate, forward)
         if self.pauses:
             self._waiting -= 1
             return
         plain = forward / float(self.cost.curve(size)[size])
-        self._saved += tokens * plain - forward - drafting
+        self._saved += (0.0 if looked else tokens * plain - forward) - drafting  # looks are paid for already
         self._forward += plain
         self._tried += 1
         self._drafted += size
@@ -153,7 +156,6 @@ class Policy:
         if self._tried < _TRIED and not gives_up:
             return
         if self._saved < -_LOSS * self._forward:
-            self._waiting, self._wait = self._wait, min(2 * self._wait, _LONGEST)
-        else:
-            self._wait = _SHORTEST
+            paid_off = round(-self._saved / (_LOSS * self._forward) * self._tried)  # steps of which it is a hundredth
+            self._waiting = min(max(paid_off - self._tried, _SHORTEST), _LONGEST)
         self._saved, self._forward, self._tried, self._drafted = 0.0, 0.0, 0, 0

@@ -9,7 +9,7 @@ from .cost import MeasuredCost
 
 __all__ = ["SHARE", "Probes"]
 
-SHARE = 0.01  # of all time may go into looks
+SHARE = 0.005  # of all time may go into looks
 _MOST = 8.0  # forwards of credit that are saved up
 _DEBT = -16.0  # a machine that was paused during a look is not held against looking for ever
 _FIRST, _LAST = 0.1, 2.0  # forwards of credit at which a look is thought of
@@ -63,10 +63,14 @@ class Probes:
             return best
         return int(looks[-1]) if looks[0] else 0
 
-    def pay(self, tokens: float, rate: float, seconds: float) -> None:
-        """Hear what a forward took and gave in all rows; put its share aside, and pay for it if it was a look."""
+    def pay(self, tokens: float, rate: float, seconds: float) -> bool:
+        """Hear what a forward took and gave in all rows; put its share aside, and pay for it if it was a look.
+
+        Return whether it was one.
+        """
         forwards = self._cost.forwards(seconds)
-        credit = self._cost.credit + SHARE * forwards
-        if self._looks:
+        credit, looked = self._cost.credit + SHARE * forwards, self._looks
+        if looked:
             credit -= max(0.0, forwards - tokens / rate)
         self._cost.credit, self._looks = min(max(credit, _DEBT), _MOST), False
+        return looked

@@ -45,15 +45,51 @@ def test_the_rate_follows_what_steps_gave() -> None:
 def test_drafting_that_takes_more_than_it_saves_pauses_and_is_tried_again() -> None:
     drafter, pauses = Drafter(), list[bool]()
     drafter.begin([1, 2, 3] * 10)
-    for step in range(400):
+    for step in range(2000):
         drafter.propose()
         drafter.accept(Accepted([5 + step], [], seconds=1e-9))  # next to drafting such a forward takes no time
         pauses.append(drafter.policy.pauses)
-    assert 0.5 < np.mean(pauses) < 1
-    changes = np.flatnonzero(np.diff(pauses))
-    assert len(changes) >= 5
-    waits = np.diff(changes)[::2]
-    assert (np.diff(waits) > 0).all(), "it waits longer each time"
+    assert 0.9 < np.mean(pauses) < 1
+    assert len(np.flatnonzero(np.diff(pauses))) >= 6
+
+
+@given(st.floats(0.001, 0.15), st.integers(0, 4), st.floats(1e-4, 1.0))
+def test_what_trials_lose_is_one_forward_in_a_hundred_at_most(drafting: float, size: int, forward: float) -> None:
+    policy, lost, steps = Policy(MeasuredCost()), 0.0, 4000
+    for _ in range(steps):
+        lost += 0 if policy.pauses else drafting
+        policy.learn_times(1.0, size, 500, forward, 0 if policy.pauses else drafting * forward)
+    assert lost <= 0.011 * steps + 32 * drafting
+
+
+def test_a_pause_is_as_long_as_its_trial_was_dear() -> None:
+    waits = []
+    for drafting in (0.009, 0.011, 0.03, 0.06, 9.0):
+        policy = Policy(MeasuredCost())
+        for _ in range(40):
+            policy.cost.learn(0, 500, 1.0)  # type: ignore[attr-defined]
+            policy.cost.learn(4, 500, 1.0)  # type: ignore[attr-defined]
+        for _ in range(32):
+            policy.learn_times(1.0, 4, 500, 1.0, drafting)
+        waits.append(policy._waiting)
+    assert waits == [0, 16, 64, 160, 512]
+
+
+def test_a_copy_that_has_gone_on_for_a_while_ends_a_pause_once() -> None:
+    drafter = Drafter()
+    drafter.begin([*range(100)])
+    drafter.policy._waiting = 1000
+    paused = []
+    for token in [200, *range(40, 80)]:
+        assert not (drafter.policy.pauses and len(drafter.propose()))
+        drafter.accept([token])
+        paused.append(drafter.policy.pauses)
+    assert paused == [True] * 16 + [False] * 25
+    assert drafter.propose(3).tokens.tolist() == [80, 81, 82]
+    drafter.policy._waiting = 1000
+    for token in range(80, 99):
+        drafter.accept([token])
+    assert drafter.policy.pauses, "the same copy does not end the next one"
 
 
 def test_drafting_that_finds_nothing_pauses_as_soon_as_it_has_lost_what_a_trial_may() -> None:
